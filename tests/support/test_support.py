@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""The helpers that judge and feed the other tests."""
+import numpy as np
+import pytest
+
+from tests.support import inputs, metrics
+from tests.support.bfloat16 import bf16_bits, bf16_from_bits, round_bf16, split_bf16, to_bf16
+
+
+def test_bf16_rounds_to_nearest_even():
+    ulp = 2.0 ** -7
+    x = np.array([1, 1 + ulp / 2, 1 + 1.5 * ulp, 1 + 0.51 * ulp, -1 - ulp / 2, 3e38, np.inf])
+    want = np.array([1, 1, 1 + 2 * ulp, 1 + ulp, -1, 3e38, np.inf])
+    got = round_bf16(x)
+    assert np.array_equal(got[:5], want[:5]) and np.isposinf(got[6])
+    assert abs(got[5] / 3e38 - 1) < 2 ** -8
+    assert np.isnan(round_bf16(np.nan))
+    assert np.array_equal(bf16_from_bits(bf16_bits(x)), got)
+    assert to_bf16(x).itemsize == 2
+
+
+def test_bf16_pairs_keep_sixteen_bits():
+    x = np.random.default_rng(0).standard_normal(1000).astype(np.float32)
+    hi, lo = split_bf16(x)
+    assert np.max(np.abs(hi.astype(np.float64) + lo - x) / np.abs(x)) < 2.0 ** -16
+
+
+def test_relative_l2_sees_what_is_wrong():
+    want = np.ones(100)
+    assert metrics.relative_l2(want, want) == 0
+    assert abs(metrics.relative_l2(1.01 * want, want) - 0.01) < 1e-12
+    assert metrics.relative_l2(np.where(np.arange(100) == 3, np.nan, 1), want) == np.inf
+    assert metrics.relative_l2(want, 0 * want) == np.inf
+    with pytest.raises(AssertionError, match="shape"):
+        metrics.relative_l2(want[:50], want)
+
+
+def test_check_all_reports_the_tensor_over_its_limit():
+    want = {"dq": np.ones(4), "dk": np.ones(4), "da_log": None}
+    metrics.check_all({"dq": np.ones(4), "dk": np.ones(4), "da_log": None}, want, metrics.limits())
+    with pytest.raises(AssertionError, match=r"FAIL dk .*\n.*|FAIL dk"):
+        metrics.check_all({"dq": np.ones(4), "dk": 1.02 * np.ones(4)}, want, metrics.limits())
+    with pytest.raises(AssertionError, match="got None"):
+        metrics.check_all({"dq": None, "dk": np.ones(4)}, want, metrics.limits())
+
+
+def test_faded_dh0_is_judged_on_the_upstream_scale():
+    tiny = 1e-8 * np.ones(4)
+    assert metrics.compare_dh0(2 * tiny, tiny, 10.0, 0.02).passed       # error 2e-9 of upstream
+    assert not metrics.compare_dh0(20 * tiny, tiny, 10.0, 0.02).passed  # error 4e-8
+    assert not metrics.compare_dh0(2 * np.ones(4), np.ones(4), 10.0, 0.02).passed
+    assert not metrics.compare_dh0(np.nan * tiny, tiny, 10.0, 0.02).passed
+
+
+def test_inputs_are_representable_and_reproducible():
+    a = inputs.make_inputs(7, tokens=20, initial_state=True)
+    b = inputs.make_inputs(7, tokens=20, initial_state=True)
+    for name in ("q", "k", "v", "g", "beta", "d_o"):
+        x = getattr(a, name)
+        assert x.dtype == np.float32 and np.array_equal(x, round_bf16(x)), name
+        assert np.array_equal(x, getattr(b, name)), name
+    assert not np.array_equal(a.q, inputs.make_inputs(8, tokens=20).q)
+    assert np.array_equal(a.v, inputs.draw_v(7, a.v.shape))
+    assert np.array_equal(a.k, inputs.draw_k(7, a.k.shape))
+
+
+def test_decay_grid_reaches_the_bound():
+    def strongest(decay):
+        x = inputs.make_inputs(1, tokens=64, decay=decay)
+        return np.min(x.forward()[2]["gk"]) / 1.4426950408889634 / 64
+
+    assert strongest("bound") < -4.9
+    assert strongest("weak") > -0.2
+
+
+def test_worst_seeds_minimise_their_statistic():
+    for search, statistic in inputs.SEARCHES.items():
+        found = inputs.worst_seeds(search, count=60, keep=4)
+        values = sorted(statistic(seed, 65) for seed in range(60))
+        assert np.allclose([statistic(seed, 65) for seed in found], values[:4])
