@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// Decay factors of a chunk, in row blocks of 16. The exponent gk falls by up to 454 over 64 rows
+// at lower_bound -5, so 2^gk and 2^-gk must never exist apart. With ref_I = gk at row 8 of block I,
+//   P_i = 2^(gk_i - ref_I),   N_i = 2^(ref_I - gk_i) = 1 / P_i
+// stay within 2^+-57.7, and everything else is P or N times a row vector that is constant over a
+// block. Row blocks past the end of a tail chunk need no special case: pad rows have gate zero, so
+// gk stays at gk_last there, and row 8 of a short block holds exactly gk_last as well.
+#ifndef KDA_OP_KERNEL_COMMON_BLOCK_DECAY_H
+#define KDA_OP_KERNEL_COMMON_BLOCK_DECAY_H
+
+#include "vector_tile.h"
+
+namespace kda {
+
+constexpr int32_t kBlockRows = 16;
+constexpr int32_t kRowBlocks = 4;
+constexpr int32_t kReferenceRow = 8;
+
+// Row vectors of 128 values that belong to a chunk, one after the other.
+struct DecayVectors {
+    static constexpr int32_t kReference = 0;     // 4 rows: ref_I
+    static constexpr int32_t kReferencePow = 4;  // 4 rows: 2^ref_I
+    static constexpr int32_t kStepPow = 8;       // 3 rows: 2^(ref_(I+1) - ref_I)
+    static constexpr int32_t kLastPow = 11;      // 4 rows: 2^(gk_last - ref_I)
+    static constexpr int32_t kRows = 15;
+    static constexpr int32_t kFloats = kRows * 128;
+
+    __aicore__ static inline Tile At(const Tile& vectors, int32_t row) {
+        return vectors[row * 128];
+    }
+};
+
+// Fills DecayVectors from gk (64 rows, pad rows hold gk_last).
+__aicore__ inline void MakeDecayVectors(const Tile& vectors, const Tile& gk) {
+    const Tile reference = DecayVectors::At(vectors, DecayVectors::kReference);
+    for (int32_t block = 0; block < kRowBlocks; ++block) {
+        AscendC::Adds(reference[block * 128], gk[(block * kBlockRows + kReferenceRow) * 128], 0.0f,
+                      kFullMask, TileRepeats<128>(1), ContiguousUnary());
+    }
+    AscendC::PipeBarrier<PIPE_V>();
+    const Tile referencePow = DecayVectors::At(vectors, DecayVectors::kReferencePow);
+    const Tile stepPow = DecayVectors::At(vectors, DecayVectors::kStepPow);
+    const Tile lastPow = DecayVectors::At(vectors, DecayVectors::kLastPow);
+    AscendC::Adds(referencePow, reference, 0.0f, kFullMask, TileRepeats<128>(kRowBlocks),
+                  ContiguousUnary());
+    AscendC::Sub(stepPow, reference[128], reference, kFullMask, TileRepeats<128>(kRowBlocks - 1),
+                 Contiguous());
+    for (int32_t column = 0; column < 128; column += kLanes) {
+        AscendC::Sub(lastPow[column], gk[63 * 128 + column], reference[column], kFullMask,
+                     kRowBlocks,
+                     AscendC::BinaryRepeatParams(1, 1, 1, RowBlocks<128>(), 0, RowBlocks<128>()));
+    }
+    AscendC::PipeBarrier<PIPE_V>();
+    const int32_t powRows = DecayVectors::kRows - DecayVectors::kReferencePow;
+    TileMuls(referencePow, referencePow, kLn2, powRows);
+    TileExp(referencePow, referencePow, powRows);
+}
+
+// factorP = P, factorN = N; one exponential and one division a tile. gk is left alone, unless
+// factorP is the same tile.
+__aicore__ inline void MakeBlockFactors(const Tile& factorP, const Tile& factorN, const Tile& gk,
+                                        const Tile& vectors, const Tile& one) {
+    const Tile reference = DecayVectors::At(vectors, DecayVectors::kReference);
+    for (int32_t block = 0; block < kRowBlocks; ++block) {
+        const int32_t first = block * kBlockRows * 128;
+        RowSub(factorP[first], gk[first], reference[block * 128], kBlockRows);
+    }
+    TileMuls(factorP, factorP, kLn2, 64);
+    TileExp(factorP, factorP, 64);
+    TileDivide(factorN, one, factorP, 64);
+}
+
+// dst rows of block I = src rows of block I * vectors[first + I], for the first `blocks` blocks.
+__aicore__ inline void BlockRowMul(const Tile& dst, const Tile& src, const Tile& vectors,
+                                   int32_t firstVector, int32_t blocks) {
+    for (int32_t block = 0; block < blocks; ++block) {
+        const int32_t first = block * kBlockRows * 128;
+        RowMul(dst[first], src[first], DecayVectors::At(vectors, firstVector + block), kBlockRows);
+    }
+}
+
+}  // namespace kda
+
+#endif  // KDA_OP_KERNEL_COMMON_BLOCK_DECAY_H
