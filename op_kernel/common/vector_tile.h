@@ -16,7 +16,6 @@
 
 namespace kda {
 
-constexpr int32_t kBlockBytes = 32;
 constexpr int32_t kLanes = 64;        // fp32 values of one repeat
 constexpr int32_t kBlockFloats = 8;   // fp32 values of one 32 B block
 constexpr int32_t kRepeatBlocks = 8;  // blocks of one repeat
@@ -288,7 +287,7 @@ __aicore__ inline void StoreRows(const AscendC::GlobalTensor<T>& dst,
 // the rest of the block is zero. CompactColumn makes plain fp32 values of them.
 template <typename T>
 __aicore__ constexpr int32_t ColumnPitch() {
-    return kBlockBytes / static_cast<int32_t>(sizeof(T));
+    return kBlockFloats * static_cast<int32_t>(sizeof(float) / sizeof(T));
 }
 
 template <typename T>
