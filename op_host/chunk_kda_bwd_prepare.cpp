@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// Stage 5: what the backward needs from d_o before the state scan.
+#include "common/op_params.h"
+#include "common/stage_tiling.h"
+#include "../op_kernel/chunk_kda_bwd_prepare_tiling_data.h"
+
+namespace optiling {
+namespace {
+
+enum BwdPrepareInput { kAqk = 0, kVNew = 1, kOutputGrad = 2, kH = 3, kCu = 4, kIndices = 5 };
+enum BwdPrepareOutput { kDAqk = 0, kDvLocal = 1, kDqRaw = 2 };
+enum BwdPrepareAttr { kScale = 0, kLayout = 1, kChunkSize = 2, kStateVFirst = 3 };
+const int64_t kRingDepth = 2;
+
+ge::graphStatus TilingFunc(gert::TilingContext* context) {
+    kda::StageTiling tiling(context);
+    const kda::Operand aqk = tiling.Input(kAqk, "aqk");
+    const kda::Operand vNew = tiling.Input(kVNew, "v_new");
+    const kda::Operand outputGrad = tiling.Input(kOutputGrad, "d_o");
+    const kda::Operand h = tiling.Input(kH, "h");
+    const kda::Operand dAqk = tiling.Output(kDAqk, "d_aqk");
+    const kda::Operand dvLocal = tiling.Output(kDvLocal, "dv_local");
+    const kda::Operand dqRaw = tiling.Output(kDqRaw, "dq_raw");
+    const float scale = tiling.Float(kScale, "scale");
+    const bool tokenMajor = tiling.IsTokenMajor("layout", tiling.String(kLayout, "layout"));
+    tiling.RefusePacked(kCu, kIndices);
+    tiling.Refuse(tiling.Bool(kStateVFirst, "state_v_first"), "state_v_first");
+
+    tiling.ExpectRank(vNew, 4);
+    const int64_t batch = vNew.Dim(0);
+    const int64_t heads = vNew.Dim(1);
+    const int64_t tokens = vNew.Dim(2);
+    const kda::ChunkGeometry geometry =
+        tiling.Geometry(batch, tokens, heads, heads, tiling.Int(kChunkSize, "chunk_size"));
+    const kda::Dims rows = {batch, heads, tokens, kda::kValueDim};
+    const kda::Dims scores = {batch, heads, tokens, kda::kChunkRows};
+    tiling.Expect(vNew, ge::DT_BF16, rows);
+    tiling.Expect(aqk, ge::DT_BF16, scores);
+    tiling.Expect(outputGrad, ge::DT_BF16,
+                  kda::StageTiling::RowDims(tokenMajor, batch, heads, tokens, kda::kValueDim));
+    tiling.Expect(h, ge::DT_BF16,
+                  {batch, geometry.chunksPerBatchRow, heads, kda::kKeyDim, kda::kValueDim});
+    tiling.Expect(dAqk, ge::DT_FLOAT, scores);
+    tiling.Expect(dvLocal, ge::DT_BF16, rows);
+    tiling.Expect(dqRaw, ge::DT_FLOAT, {batch, heads, tokens, kda::kKeyDim});
+    ChunkKdaBwdPrepareTilingData* data = tiling.Data<ChunkKdaBwdPrepareTilingData>();
+    if (!tiling.Ok()) {
+        return ge::GRAPH_FAILED;
+    }
+    data->geometry = geometry;
+    data->outputGrad = kda::StageTiling::RowLayout(tokenMajor, heads, tokens, kda::kValueDim);
+    data->scale = scale;
+    data->reserved = 0;
+    const int64_t scoreBytes = kda::kChunkRows * kda::kChunkRows * sizeof(float);
+    tiling.Launch(tiling.BlockCount(geometry.totalChunks * heads), kRingDepth * scoreBytes, 0,
+                  false);
+    return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
+}
+
+ge::graphStatus InferShape(gert::InferShapeContext* context) {
+    *context->GetOutputShape(kDAqk) = *context->GetInputShape(kAqk);
+    *context->GetOutputShape(kDvLocal) = *context->GetInputShape(kVNew);
+    *context->GetOutputShape(kDqRaw) = *context->GetInputShape(kVNew);  // K = V
+    return ge::GRAPH_SUCCESS;
+}
+
+ge::graphStatus InferDataType(gert::InferDataTypeContext* context) {
+    context->SetOutputDataType(kDAqk, ge::DT_FLOAT);
+    context->SetOutputDataType(kDvLocal, context->GetInputDataType(kVNew));
+    return context->SetOutputDataType(kDqRaw, ge::DT_FLOAT);
+}
+
+}  // namespace
+}  // namespace optiling
+
+namespace ops {
+class ChunkKdaBwdPrepare : public OpDef {
+public:
+    explicit ChunkKdaBwdPrepare(const char* name) : OpDef(name) {
+        const std::vector<ge::DataType> bf16 = {ge::DT_BF16};
+        const std::vector<ge::DataType> fp32 = {ge::DT_FLOAT};
+        kda::Required(Input("aqk"), bf16);
+        kda::Required(Input("v_new"), bf16);
+        kda::Required(Input("d_o"), bf16);
+        kda::Required(Input("h"), bf16);
+        kda::OptionalIndices(Input("cu_seqlens"), 1);
+        kda::OptionalIndices(Input("chunk_indices"), 1);
+        kda::Required(Output("d_aqk"), fp32);
+        kda::Required(Output("dv_local"), bf16);
+        kda::Required(Output("dq_raw"), fp32);
+        Attr("scale").AttrType(REQUIRED).Float();
+        Attr("layout").AttrType(OPTIONAL).String("BNSD");
+        Attr("chunk_size").AttrType(OPTIONAL).Int(64);
+        Attr("state_v_first").AttrType(OPTIONAL).Bool(false);
+        SetInferShape(optiling::InferShape);
+        SetInferDataType(optiling::InferDataType);
+        AICore().SetTiling(optiling::TilingFunc);
+        kda::ForAscend910B(AICore());
+    }
+};
+OP_ADD(ChunkKdaBwdPrepare);
+}  // namespace ops

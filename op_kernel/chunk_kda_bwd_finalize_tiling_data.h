@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+#ifndef KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_TILING_DATA_H
+#define KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_TILING_DATA_H
+
+#include <cstdint>
+
+#include "common/chunk_geometry.h"
+
+struct ChunkKdaBwdFinalizeTilingData {
+    kda::ChunkGeometry geometry;
+    kda::TokenLayout value;      // v
+    kda::TokenLayout gate;       // raw_g
+    kda::TokenLayout keyGrad;    // dq, dk
+    kda::TokenLayout valueGrad;  // dv
+    kda::TokenLayout gateGrad;   // dg
+    kda::TokenLayout betaGrad;   // dbeta, one value a token
+    float scale;
+    float lowerBound;
+    float betaScale;  // beta_eff = betaScale * sigmoid(beta)
+    int32_t hasDtBias;
+    int32_t hasNorm;         // q_rstd and k_rstd are given
+    int32_t hasBetaSigmoid;  // beta_eff came out of a sigmoid
+    int32_t gateIsBf16;      // raw_g and dg
+    int32_t reserved;
+};
+
+#endif  // KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_TILING_DATA_H
