@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The hyper_parallel_kda authors
 """bfloat16 in NumPy: rounding to nearest even, and bit views for buffers that carry bf16."""
+
 import ml_dtypes
 import numpy as np
 

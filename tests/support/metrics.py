@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The hyper_parallel_kda authors
 """How results are judged: relative L2 against float64, with reports that name every tensor."""
+
 from dataclasses import dataclass
 
 import numpy as np
 
 # Relative L2 that the contract allows; tests tighten these where measurements are smaller.
 CONTRACT_LIMITS = {
-    "output": 6e-3, "final_state": 6e-3,
-    "dq": 1e-2, "dk": 1e-2, "dv": 1e-2, "dg": 1e-2, "ddt_bias": 1e-2,
-    "dbeta": 1.5e-2, "da_log": 4e-2, "dh0": 2e-2,
+    "output": 6e-3,
+    "final_state": 6e-3,
+    "dq": 1e-2,
+    "dk": 1e-2,
+    "dv": 1e-2,
+    "dg": 1e-2,
+    "ddt_bias": 1e-2,
+    "dbeta": 1.5e-2,
+    "da_log": 4e-2,
+    "dh0": 2e-2,
 }
 # The gradient of the initial state fades with the decay, so a relative error means nothing once the
 # reference is this small beside the upstream gradient; then the error is bounded on that scale.
@@ -44,6 +52,7 @@ def relative_l2(got, want):
 @dataclass
 class Comparison:
     """One tensor's verdict: `value` is what was measured, `limit` what it may be."""
+
     name: str
     value: float
     limit: float

@@ -9,6 +9,7 @@ recurrence can be taken by complex steps). Tensors are head-major: [B, H, T, *];
 
 Options have the names of the public API. `gk` is in log2 units with use_exp2, else in nats.
 """
+
 from collections import namedtuple
 from itertools import pairwise
 
@@ -36,7 +37,7 @@ def from_head_major(x, layout):
 
 def chunks(batch, tokens, chunk_size=64, cu_seqlens=None):
     """Every chunk, sequence by sequence, in time order. Chunks restart at each sequence's start.
-    `slot` is the index into h and dh: per batch entry when dense, over all sequences when packed."""
+    `slot` indexes h and dh: per batch entry when dense, over all sequences when packed."""
     if cu_seqlens is None:
         spans = [(b, 0, tokens) for b in range(batch)]
     else:
@@ -121,8 +122,9 @@ def gate(g, a_log=None, dt_bias=None, *, use_gate_in_kernel=True, safe_gate=True
     return lower_bound * sigmoid(rate * x) if safe_gate else -rate * softplus(x)
 
 
-def gate_grad(da, g, a_log=None, dt_bias=None, *, use_gate_in_kernel=True, safe_gate=True,
-              lower_bound=-5.0):
+def gate_grad(
+    da, g, a_log=None, dt_bias=None, *, use_gate_in_kernel=True, safe_gate=True, lower_bound=-5.0
+):
     """dg, da_log, ddt_bias from the gradient of the activated gate."""
     if not use_gate_in_kernel:
         return da, None, None
@@ -144,10 +146,27 @@ def effective_beta(beta, *, use_beta_sigmoid_in_kernel=False, allow_neg_eigval=F
 
 
 # ------------------------------------------------------------------------------------ the stages
-def fwd_prepare(q, k, v, g, beta, scale, chunk_size=64, *, a_log=None, dt_bias=None,
-                cu_seqlens=None, epsilon=1e-6, use_qk_l2norm_in_kernel=False,
-                use_gate_in_kernel=True, use_beta_sigmoid_in_kernel=False, allow_neg_eigval=False,
-                safe_gate=True, lower_bound=-5.0, use_exp2=True):
+def fwd_prepare(
+    q,
+    k,
+    v,
+    g,
+    beta,
+    scale,
+    chunk_size=64,
+    *,
+    a_log=None,
+    dt_bias=None,
+    cu_seqlens=None,
+    epsilon=1e-6,
+    use_qk_l2norm_in_kernel=False,
+    use_gate_in_kernel=True,
+    use_beta_sigmoid_in_kernel=False,
+    allow_neg_eigval=False,
+    safe_gate=True,
+    lower_bound=-5.0,
+    use_exp2=True,
+):
     """Stage 1. All thirteen outputs by name; q_rstd and k_rstd are None without the L2 norm."""
     q, k, v, g, beta, a_log, dt_bias = map(_wide, (q, k, v, g, beta, a_log, dt_bias))
     batch, _, tokens, _ = q.shape
@@ -156,10 +175,19 @@ def fwd_prepare(q, k, v, g, beta, scale, chunk_size=64, *, a_log=None, dt_bias=N
     if use_qk_l2norm_in_kernel:
         q_hat, q_rstd = l2norm(q, epsilon)
         k_hat, k_rstd = l2norm(k, epsilon)
-    beta_eff = effective_beta(beta, use_beta_sigmoid_in_kernel=use_beta_sigmoid_in_kernel,
-                              allow_neg_eigval=allow_neg_eigval)
-    a = gate(g, a_log, dt_bias, use_gate_in_kernel=use_gate_in_kernel, safe_gate=safe_gate,
-             lower_bound=lower_bound)
+    beta_eff = effective_beta(
+        beta,
+        use_beta_sigmoid_in_kernel=use_beta_sigmoid_in_kernel,
+        allow_neg_eigval=allow_neg_eigval,
+    )
+    a = gate(
+        g,
+        a_log,
+        dt_bias,
+        use_gate_in_kernel=use_gate_in_kernel,
+        safe_gate=safe_gate,
+        lower_bound=lower_bound,
+    )
     q_all, k_all = expand_heads(q_hat, groups), expand_heads(k_hat, groups)
 
     gk = np.zeros_like(a)
@@ -172,7 +200,7 @@ def fwd_prepare(q, k, v, g, beta, scale, chunk_size=64, *, a_log=None, dt_bias=N
         at = (c.batch, slice(None), slice(c.start, c.stop))
         sums = np.cumsum(a[at], axis=1) * (LOG2E if use_exp2 else 1.0)
         qc, kc, bc = q_all[at], k_all[at], beta_eff[at][..., None]
-        key_pairs = kc[:, None, :, :] * pair_decay(sums, use_exp2)       # k_j 2^(gk_i - gk_j)
+        key_pairs = kc[:, None, :, :] * pair_decay(sums, use_exp2)  # k_j 2^(gk_i - gk_j)
         lower = np.tril(bc * (key_pairs @ kc[..., None])[..., 0], -1)
         inverse = np.linalg.inv(np.eye(rows) + lower)
         decay = _decay(sums, use_exp2)
@@ -183,9 +211,21 @@ def fwd_prepare(q, k, v, g, beta, scale, chunk_size=64, *, a_log=None, dt_bias=N
         u[at] = inverse @ (bc * v[at])
         qg[at] = qc * decay
         kg[at] = kc * _decay(sums[:, -1:] - sums, use_exp2)
-    return {"gk": gk, "aqk": aqk, "akk": akk, "w": w, "u": u, "qg": qg, "kg": kg,
-            "qg_scaled": scale * qg, "q_hat": q_hat, "k_hat": k_hat, "q_rstd": q_rstd,
-            "k_rstd": k_rstd, "beta_eff": beta_eff}
+    return {
+        "gk": gk,
+        "aqk": aqk,
+        "akk": akk,
+        "w": w,
+        "u": u,
+        "qg": qg,
+        "kg": kg,
+        "qg_scaled": scale * qg,
+        "q_hat": q_hat,
+        "k_hat": k_hat,
+        "q_rstd": q_rstd,
+        "k_rstd": k_rstd,
+        "beta_eff": beta_eff,
+    }
 
 
 def pre_process_fwd(kg, w, u, *, gk, cu_seqlens=None, chunk_size=64, use_exp2=True):
@@ -201,8 +241,12 @@ def pre_process_fwd(kg, w, u, *, gk, cu_seqlens=None, chunk_size=64, use_exp2=Tr
         decay = _decay(gk[c.batch, :, c.stop - 1], use_exp2)[..., None]
         e, m = out[c.sequence][..., :v_dim], out[c.sequence][..., v_dim:]
         out[c.sequence] = np.concatenate(
-            [decay * e + _transpose(kg[at]) @ (u[at] - w[at] @ e),
-             decay * m - _transpose(kg[at]) @ (w[at] @ m)], -1)
+            [
+                decay * e + _transpose(kg[at]) @ (u[at] - w[at] @ e),
+                decay * m - _transpose(kg[at]) @ (w[at] @ m),
+            ],
+            -1,
+        )
     return out
 
 
@@ -253,9 +297,10 @@ def bwd_prepare(aqk, v_new, d_o, h, *, scale, chunk_size=64, cu_seqlens=None):
     return d_aqk, dv_local, dq_raw
 
 
-def pre_process_bwd(qg, kg, w, d_o, dv_local, scale, *, gk, chunk_size=64, cu_seqlens=None,
-                    use_exp2=True):
-    """Stage 6, for every sequence: [N, Hv, K, V+K] = [Eb | Mb]. The public stage returns entry 0."""
+def pre_process_bwd(
+    qg, kg, w, d_o, dv_local, scale, *, gk, chunk_size=64, cu_seqlens=None, use_exp2=True
+):
+    """Stage 6, for every sequence: [N, Hv, K, V+K] = [Eb | Mb]. The stage returns entry 0."""
     qg, kg, w, d_o, dv_local, gk = map(_wide, (qg, kg, w, d_o, dv_local, gk))
     batch, heads, tokens, k_dim = kg.shape
     v_dim = d_o.shape[3]
@@ -267,13 +312,30 @@ def pre_process_bwd(qg, kg, w, d_o, dv_local, scale, *, gk, chunk_size=64, cu_se
         e, m = out[c.sequence][..., :v_dim], out[c.sequence][..., v_dim:]
         x = dv_local[at] + kg[at] @ e
         out[c.sequence] = np.concatenate(
-            [decay * e + scale * _transpose(qg[at]) @ d_o[at] - _transpose(w[at]) @ x,
-             decay * m - _transpose(w[at]) @ (kg[at] @ m)], -1)
+            [
+                decay * e + scale * _transpose(qg[at]) @ d_o[at] - _transpose(w[at]) @ x,
+                decay * m - _transpose(w[at]) @ (kg[at] @ m),
+            ],
+            -1,
+        )
     return out
 
 
-def bwd_dhu(qg, kg, w, d_o, dv_local, scale, *, gk, h0=None, dht=None, chunk_size=64,
-            cu_seqlens=None, use_exp2=True):
+def bwd_dhu(
+    qg,
+    kg,
+    w,
+    d_o,
+    dv_local,
+    scale,
+    *,
+    gk,
+    h0=None,
+    dht=None,
+    chunk_size=64,
+    cu_seqlens=None,
+    use_exp2=True,
+):
     """Stage 7. dh (gradient of the state at each chunk's exit), dh0 (None without h0), dv_scan."""
     qg, kg, w, d_o, dv_local, gk, dht = map(_wide, (qg, kg, w, d_o, dv_local, gk, dht))
     batch, heads, tokens, k_dim = kg.shape
@@ -289,19 +351,78 @@ def bwd_dhu(qg, kg, w, d_o, dv_local, scale, *, gk, h0=None, dht=None, chunk_siz
         dh[c.batch, c.slot] = r
         dv_scan[at] = dv_local[at] + kg[at] @ r
         decay = _decay(gk[c.batch, :, c.stop - 1], use_exp2)[..., None]
-        grad[c.sequence] = (decay * r + scale * _transpose(qg[at]) @ d_o[at]
-                            - _transpose(w[at]) @ dv_scan[at])
+        grad[c.sequence] = (
+            decay * r + scale * _transpose(qg[at]) @ d_o[at] - _transpose(w[at]) @ dv_scan[at]
+        )
     return dh, None if h0 is None else grad, dv_scan
 
 
-def bwd_finalize(q_hat, k_hat, v, gk, raw_g, beta_eff, a_log, dt_bias, akk, v_new, h, dh, dv_scan,
-                 d_aqk, dq_raw, *, scale, lower_bound=-5.0, chunk_size=64, safe_gate=True,
-                 use_gate_in_kernel=True, use_exp2=True, q_rstd=None, k_rstd=None, cu_seqlens=None,
-                 use_beta_sigmoid_in_kernel=False, allow_neg_eigval=False):
+def bwd_finalize(
+    q_hat,
+    k_hat,
+    v,
+    gk,
+    raw_g,
+    beta_eff,
+    a_log,
+    dt_bias,
+    akk,
+    v_new,
+    h,
+    dh,
+    dv_scan,
+    d_aqk,
+    dq_raw,
+    *,
+    scale,
+    lower_bound=-5.0,
+    chunk_size=64,
+    safe_gate=True,
+    use_gate_in_kernel=True,
+    use_exp2=True,
+    q_rstd=None,
+    k_rstd=None,
+    cu_seqlens=None,
+    use_beta_sigmoid_in_kernel=False,
+    allow_neg_eigval=False,
+):
     """Stage 8. dq, dk, dv, dbeta, dg, da_log, ddt_bias, head-major."""
-    (q_hat, k_hat, v, gk, raw_g, beta_eff, a_log, dt_bias, akk, v_new, h, dh, dv_scan, d_aqk,
-     dq_raw) = map(_wide, (q_hat, k_hat, v, gk, raw_g, beta_eff, a_log, dt_bias, akk, v_new, h, dh,
-                           dv_scan, d_aqk, dq_raw))
+    (
+        q_hat,
+        k_hat,
+        v,
+        gk,
+        raw_g,
+        beta_eff,
+        a_log,
+        dt_bias,
+        akk,
+        v_new,
+        h,
+        dh,
+        dv_scan,
+        d_aqk,
+        dq_raw,
+    ) = map(
+        _wide,
+        (
+            q_hat,
+            k_hat,
+            v,
+            gk,
+            raw_g,
+            beta_eff,
+            a_log,
+            dt_bias,
+            akk,
+            v_new,
+            h,
+            dh,
+            dv_scan,
+            d_aqk,
+            dq_raw,
+        ),
+    )
     batch, key_heads, tokens, k_dim = q_hat.shape
     heads = v.shape[1]
     groups = heads // key_heads
@@ -355,8 +476,15 @@ def bwd_finalize(q_hat, k_hat, v, gk, raw_g, beta_eff, a_log, dt_bias, akk, v_ne
         dq, dk = l2norm_grad(dq, q_hat, _wide(q_rstd)), l2norm_grad(dk, k_hat, _wide(k_rstd))
     if use_beta_sigmoid_in_kernel:
         dbeta = dbeta * beta_eff * (1 - beta_eff / (2.0 if allow_neg_eigval else 1.0))
-    dg, da_log, ddt_bias = gate_grad(da, raw_g, a_log, dt_bias, safe_gate=safe_gate,
-                                     use_gate_in_kernel=use_gate_in_kernel, lower_bound=lower_bound)
+    dg, da_log, ddt_bias = gate_grad(
+        da,
+        raw_g,
+        a_log,
+        dt_bias,
+        safe_gate=safe_gate,
+        use_gate_in_kernel=use_gate_in_kernel,
+        lower_bound=lower_bound,
+    )
     return dq, dk, dv, dbeta, dg, da_log, ddt_bias
 
 
@@ -379,43 +507,108 @@ def _pick(options, names):
     return {name: options[name] for name in names if name in options}
 
 
-def forward(q, k, v, g, beta, scale, chunk_size=64, *, initial_state=None, cu_seqlens=None,
-            **options):
+def forward(
+    q, k, v, g, beta, scale, chunk_size=64, *, initial_state=None, cu_seqlens=None, **options
+):
     """output (head-major), final_state, and everything the backward needs."""
     cache = fwd_prepare(q, k, v, g, beta, scale, chunk_size, cu_seqlens=cu_seqlens, **options)
     shared = {"chunk_size": chunk_size, "cu_seqlens": cu_seqlens}
     exp2 = _pick(options, ("use_exp2",))
     cache["h"], cache["v_new"], final_state = fwd_h(
-        cache["kg"], cache["w"], cache["u"], gk=cache["gk"], initial_state=initial_state, **shared,
-        **exp2)
+        cache["kg"],
+        cache["w"],
+        cache["u"],
+        gk=cache["gk"],
+        initial_state=initial_state,
+        **shared,
+        **exp2,
+    )
     output = fwd_finalize(cache["qg_scaled"], cache["aqk"], cache["v_new"], cache["h"], **shared)
     return output, final_state, cache
 
 
-def backward(cache, v, g, d_o, dht, scale, chunk_size=64, *, initial_state=None, cu_seqlens=None,
-             a_log=None, dt_bias=None, **options):
+def backward(
+    cache,
+    v,
+    g,
+    d_o,
+    dht,
+    scale,
+    chunk_size=64,
+    *,
+    initial_state=None,
+    cu_seqlens=None,
+    a_log=None,
+    dt_bias=None,
+    **options,
+):
     """The eight gradients by name. d_o or dht may be None (= zero)."""
     shared = {"chunk_size": chunk_size, "cu_seqlens": cu_seqlens}
     exp2 = _pick(options, ("use_exp2",))
     d_o = np.zeros_like(cache["v_new"]) if d_o is None else _wide(d_o)
-    d_aqk, dv_local, dq_raw = bwd_prepare(cache["aqk"], cache["v_new"], d_o, cache["h"],
-                                          scale=scale, **shared)
-    dh, dh0, dv_scan = bwd_dhu(cache["qg"], cache["kg"], cache["w"], d_o, dv_local, scale,
-                               gk=cache["gk"], h0=initial_state, dht=dht, **shared, **exp2)
-    grads = bwd_finalize(cache["q_hat"], cache["k_hat"], v, cache["gk"], g, cache["beta_eff"],
-                         a_log, dt_bias, cache["akk"], cache["v_new"], cache["h"], dh, dv_scan,
-                         d_aqk, dq_raw, scale=scale, q_rstd=cache["q_rstd"],
-                         k_rstd=cache["k_rstd"], **shared, **exp2,
-                         **_pick(options, GATE_OPTIONS + BETA_OPTIONS))
+    d_aqk, dv_local, dq_raw = bwd_prepare(
+        cache["aqk"], cache["v_new"], d_o, cache["h"], scale=scale, **shared
+    )
+    dh, dh0, dv_scan = bwd_dhu(
+        cache["qg"],
+        cache["kg"],
+        cache["w"],
+        d_o,
+        dv_local,
+        scale,
+        gk=cache["gk"],
+        h0=initial_state,
+        dht=dht,
+        **shared,
+        **exp2,
+    )
+    grads = bwd_finalize(
+        cache["q_hat"],
+        cache["k_hat"],
+        v,
+        cache["gk"],
+        g,
+        cache["beta_eff"],
+        a_log,
+        dt_bias,
+        cache["akk"],
+        cache["v_new"],
+        cache["h"],
+        dh,
+        dv_scan,
+        d_aqk,
+        dq_raw,
+        scale=scale,
+        q_rstd=cache["q_rstd"],
+        k_rstd=cache["k_rstd"],
+        **shared,
+        **exp2,
+        **_pick(options, GATE_OPTIONS + BETA_OPTIONS),
+    )
     names = ("dq", "dk", "dv", "dbeta", "dg", "da_log", "ddt_bias")
-    return dict(zip(names, grads), dh0=dh0)
+    return dict(zip(names, grads, strict=True), dh0=dh0)
 
 
-def token_recurrence(q, k, v, g, beta, scale, *, initial_state=None, cu_seqlens=None, a_log=None,
-                     dt_bias=None, epsilon=1e-6, use_qk_l2norm_in_kernel=False, **options):
+def token_recurrence(
+    q,
+    k,
+    v,
+    g,
+    beta,
+    scale,
+    *,
+    initial_state=None,
+    cu_seqlens=None,
+    a_log=None,
+    dt_bias=None,
+    epsilon=1e-6,
+    use_qk_l2norm_in_kernel=False,
+    **options,
+):
     """The definition of KDA, one token after the other: output (head-major) and final_state."""
     q, k, v, g, beta, a_log, dt_bias, initial_state = map(
-        _wide, (q, k, v, g, beta, a_log, dt_bias, initial_state))
+        _wide, (q, k, v, g, beta, a_log, dt_bias, initial_state)
+    )
     if use_qk_l2norm_in_kernel:
         q, k = l2norm(q, epsilon)[0], l2norm(k, epsilon)[0]
     batch, key_heads, tokens, k_dim = q.shape

@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""The kernels' rounding in NumPy: bf16 at every cache write and matrix operand, fp32 accumulation.
+
+It follows the kernels' algorithm (16-row blocks with one reference row each, beta folded into the
+left operand, the regrouped state term, pairs of bf16 for the intra-chunk matrices), and every one
+of these choices is a switch, so that a table can show what each of them buys. Dense, head-major,
+bf16 tensors held as float32. The stages' names and results are those of the reference.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tests.support import reference
+from tests.support.bfloat16 import round_bf16, split_bf16
+
+BLOCK = 16
+REFERENCE_ROW = 8
+
+
+def _t(x):
+    return np.swapaxes(x, -1, -2)
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """What the emulated kernels do; the defaults are the real ones."""
+
+    fold_beta: bool = True  # u = (Akk diag(beta)) v instead of Akk (beta v)
+    regroup: bool = True  # v_new R^T as Ab (v R^T) - (Ab kt)(H R^T)
+    exclude_diagonal: bool = True  # diagonal pairs never reach the gate's gradient
+    split_intra: bool = True  # hi + lo operands in the intra-chunk backward
+    paired_gate: bool = False  # gate terms from the rounded operands of each product
+    fresh_operands: bool = True  # forward operands from fp32 q_hat, k_hat, not the stored ones
+    row_blocks: bool = True  # factors around a reference row, else exact pair differences
+    rounding: bool = True  # False: float64 throughout, to test the algebra alone
+
+    @property
+    def dtype(self):
+        return np.float32 if self.rounding else np.float64
+
+    def store(self, x):
+        return round_bf16(x) if self.rounding else x
+
+    def product(self, a, b):
+        """Both operands in bf16, fp32 sums."""
+        return self.store(a) @ self.store(b)
+
+    def fine_product(self, a, b):
+        """Operands as hi + lo pairs; the lo lo term is below fp32's own rounding."""
+        if not (self.rounding and self.split_intra):
+            return self.product(a, b)
+        (a_hi, a_lo), (b_hi, b_lo) = split_bf16(a), split_bf16(b)
+        return a_hi @ b_hi + (a_hi @ b_lo + a_lo @ b_hi)
+
+    # ------------------------------------------------------------------ decayed products of a chunk
+    def _blocks(self, gk):
+        """(rows of a block, its reference gk, number of columns up to its end)."""
+        rows = gk.shape[-2]
+        for start in range(0, rows, BLOCK):
+            stop = min(rows, start + BLOCK)
+            row = start + min(REFERENCE_ROW, stop - start - 1)
+            yield slice(start, stop), gk[:, row : row + 1], stop
+
+    def scores(self, x, k, gk):
+        """sum_d x_i k_j 2^(gk_i - gk_j) for j <= i, else 0."""
+        if not self.row_blocks:
+            pairs = reference.pair_decay(gk)
+            return np.tril(np.einsum("hid,hjd,hijd->hij", x, k, pairs, optimize=True))
+        out = np.zeros(gk.shape[:2] + gk.shape[1:2], self.dtype)
+        for block, ref, stop in self._blocks(gk):
+            left = x[:, block] * np.exp2(gk[:, block] - ref)
+            right = k[:, :stop] * np.exp2(ref - gk[:, :stop])
+            out[:, block, :stop] = self.product(left, np.swapaxes(right, 1, 2))
+        return np.tril(out)
+
+    def scores_grad(self, d, x, k, gk):
+        """From the gradient d of the scores (already masked): sum_j d_ij k_j E_ij by rows, sum_i
+        d_ij x_i E_ij by columns, and the gate's part of both, x times rows minus k times columns.
+
+        Rows and columns sum the same pairs, so over a chunk the two gate parts cancel, but only as
+        far as both see the same numbers. Either the operands are exact enough (split_intra), or
+        the gate's parts multiply the very operands that were rounded (paired_gate).
+        """
+        if not self.row_blocks:
+            pairs = reference.pair_decay(gk)
+            by_row = np.einsum("hij,hjd,hijd->hid", d, k, pairs, optimize=True)
+            by_column = np.einsum("hij,hid,hijd->hjd", d, x, pairs, optimize=True)
+            return by_row, by_column, x * by_row - k * by_column
+        by_row, by_column, gate = np.zeros_like(x), np.zeros_like(k), np.zeros_like(k)
+        for block, ref, stop in self._blocks(gk):
+            row_factor, column_factor = np.exp2(gk[:, block] - ref), np.exp2(ref - gk[:, :stop])
+            part, left, right = d[:, block, :stop], x[:, block] * row_factor, k[:, :stop]
+            right = right * column_factor
+            if self.paired_gate:
+                part, left, right = self.store(part), self.store(left), self.store(right)
+                rows, columns = part @ right, _t(part) @ left
+                gate[:, block] += left * rows
+                gate[:, :stop] -= right * columns
+            else:
+                rows, columns = self.fine_product(part, right), self.fine_product(_t(part), left)
+            by_row[:, block] = row_factor * rows
+            by_column[:, :stop] += column_factor * columns
+        return by_row, by_column, gate if self.paired_gate else x * by_row - k * by_column
+
+
+REAL = Numerics()
+EXACT = Numerics(rounding=False)
+
+
+def fwd_prepare(x, nm=REAL):
+    """Stage 1 of an inputs.Inputs."""
+
+    def cast(a):
+        return np.asarray(a, nm.dtype)
+
+    options = dict(x.options)
+    epsilon = options.pop("epsilon", 1e-6)
+    q, k = cast(x.q), cast(x.k)
+    v, scale = cast(x.v), nm.dtype(x.scale)
+    q_hat, k_hat, q_rstd, k_rstd = q, k, None, None
+    if options.get("use_qk_l2norm_in_kernel"):
+        (q_hat, q_rstd), (k_hat, k_rstd) = (reference.l2norm(a, nm.dtype(epsilon)) for a in (q, k))
+    q_used, k_used = q_hat, k_hat
+    q_hat, k_hat = nm.store(q_hat), nm.store(k_hat)
+    if not nm.fresh_operands:
+        q_used, k_used = q_hat, k_hat
+    pick = reference._pick
+    beta = cast(reference.effective_beta(cast(x.beta), **pick(options, reference.BETA_OPTIONS)))
+    a = cast(
+        reference.gate(
+            cast(x.g), cast(x.a_log), cast(x.dt_bias), **pick(options, reference.GATE_OPTIONS)
+        )
+    )
+    chunk = 64
+    out = {n: np.zeros_like(a) for n in ("gk", "w", "qg", "kg", "qg_scaled")}
+    out["u"] = np.zeros_like(v)
+    out["aqk"] = np.zeros(v.shape[:3] + (chunk,), nm.dtype)
+    out["akk"] = np.zeros_like(out["aqk"])
+    for c in reference.chunks(q.shape[0], q.shape[2], chunk):
+        rows = c.stop - c.start
+        at = (c.batch, slice(None), slice(c.start, c.stop))
+        gk = np.cumsum(a[at] * nm.dtype(reference.LOG2E), axis=1, dtype=nm.dtype)
+        qc, kc, bc = q_used[at], k_used[at], beta[at][..., None]
+        lower = np.tril(bc * nm.scores(kc, kc, gk), -1)
+        inverse = np.linalg.inv(np.eye(rows, dtype=nm.dtype) + lower)
+        decay = np.exp2(gk)
+        out["gk"][at] = gk
+        out["akk"][at][..., :rows] = nm.store(inverse)
+        out["aqk"][at][..., :rows] = nm.store(scale * nm.scores(qc, kc, gk))
+        if nm.fold_beta:
+            folded = inverse * _t(bc)
+            out["w"][at] = nm.store(nm.product(folded, kc * decay))
+            out["u"][at] = nm.store(nm.product(folded, v[at]))
+        else:
+            out["w"][at] = nm.store(nm.product(inverse, bc * kc * decay))
+            out["u"][at] = nm.store(nm.product(inverse, bc * v[at]))
+        out["qg"][at] = nm.store(qc * decay)
+        out["qg_scaled"][at] = nm.store(scale * qc * decay)
+        out["kg"][at] = nm.store(kc * np.exp2(gk[:, -1:] - gk))
+    return dict(out, q_hat=q_hat, k_hat=k_hat, q_rstd=q_rstd, k_rstd=k_rstd, beta_eff=beta)
+
+
+def fwd_h(kg, w, u, gk, initial_state=None, nm=REAL):
+    """Stage 3: the state stays in fp32, its stored copy and its use as an operand are bf16."""
+    batch, heads, tokens, k_dim = kg.shape
+    state = np.zeros((batch, heads, k_dim, u.shape[3]), nm.dtype)
+    if initial_state is not None:
+        state[...] = initial_state
+    h = np.zeros((batch, reference.chunk_count(tokens)) + state.shape[1:], nm.dtype)
+    v_new = np.zeros_like(u)
+    for c in reference.chunks(batch, tokens):
+        at = (c.batch, slice(None), slice(c.start, c.stop))
+        h[c.batch, c.slot] = nm.store(state[c.batch])
+        v_new[at] = nm.store(u[at] - nm.product(w[at], h[c.batch, c.slot]))
+        state[c.batch] = np.exp2(gk[c.batch, :, c.stop - 1])[..., None] * state[
+            c.batch
+        ] + nm.product(_t(kg[at]), v_new[at])
+    return h, v_new, state
+
+
+def fwd_finalize(qg_scaled, aqk, v_new, h, nm=REAL):
+    """Stage 4."""
+    out = np.zeros_like(v_new)
+    for c in reference.chunks(v_new.shape[0], v_new.shape[2]):
+        at = (c.batch, slice(None), slice(c.start, c.stop))
+        scores = aqk[at][..., : c.stop - c.start]
+        out[at] = nm.store(
+            nm.product(qg_scaled[at], h[c.batch, c.slot]) + nm.product(scores, v_new[at])
+        )
+    return out
+
+
+def bwd_prepare(aqk, v_new, d_o, h, scale, nm=REAL):
+    """Stage 5."""
+    d_aqk, dv_local = np.zeros_like(aqk), np.zeros_like(d_o)
+    dq_raw = np.zeros(d_o.shape[:3] + (h.shape[3],), nm.dtype)
+    for c in reference.chunks(d_o.shape[0], d_o.shape[2]):
+        rows = c.stop - c.start
+        at = (c.batch, slice(None), slice(c.start, c.stop))
+        d_aqk[at][..., :rows] = scale * np.tril(nm.product(d_o[at], _t(v_new[at])))
+        dv_local[at] = nm.store(nm.product(_t(aqk[at][..., :rows]), d_o[at]))
+        dq_raw[at] = nm.product(d_o[at], _t(h[c.batch, c.slot]))
+    return d_aqk, dv_local, dq_raw
+
+
+def bwd_dhu(qg, kg, w, d_o, dv_local, scale, gk, h0=None, dht=None, nm=REAL):
+    """Stage 7."""
+    batch, heads, tokens, k_dim = kg.shape
+    grad = np.zeros((batch, heads, k_dim, d_o.shape[3]), nm.dtype)
+    if dht is not None:
+        grad[...] = dht
+    dh = np.zeros((batch, reference.chunk_count(tokens)) + grad.shape[1:], nm.dtype)
+    dv_scan = np.zeros_like(d_o)
+    for c in reversed(reference.chunks(batch, tokens)):
+        at = (c.batch, slice(None), slice(c.start, c.stop))
+        dh[c.batch, c.slot] = nm.store(grad[c.batch])
+        dv_scan[at] = nm.store(dv_local[at] + nm.product(kg[at], dh[c.batch, c.slot]))
+        grad[c.batch] = (
+            np.exp2(gk[c.batch, :, c.stop - 1])[..., None] * grad[c.batch]
+            + scale * nm.product(_t(qg[at]), d_o[at])
+            - nm.product(_t(w[at]), dv_scan[at])
+        )
+    return dh, None if h0 is None else grad, dv_scan
+
+
+def bwd_finalize(x, cache, dh, dv_scan, d_aqk, dq_raw, nm=REAL):
+    """Stage 8."""
+
+    def cast(a):
+        return None if a is None else np.asarray(a, nm.dtype)
+
+    scale, v_all = nm.dtype(x.scale), cast(x.v)
+    q_hat, k_hat, beta, gk_all = (cache[n] for n in ("q_hat", "k_hat", "beta_eff", "gk"))
+    dq, dk, da = (np.zeros_like(gk_all) for _ in range(3))
+    dv, dbeta = np.zeros_like(v_all), np.zeros_like(beta)
+    for c in reference.chunks(q_hat.shape[0], q_hat.shape[2]):
+        rows = c.stop - c.start
+        at = (c.batch, slice(None), slice(c.start, c.stop))
+        q, k, v, gk, b = q_hat[at], k_hat[at], v_all[at], gk_all[at], beta[at][..., None]
+        inverse, x_scan = cache["akk"][at][..., :rows], dv_scan[at]
+        state, state_grad = cache["h"][c.batch, c.slot], dh[c.batch, c.slot]
+        decay = np.exp2(gk)
+        k_decayed = k * decay
+        folded = inverse * _t(b)
+
+        dq_c = scale * decay * dq_raw[at]
+        if nm.regroup:
+            inner = nm.product(v, _t(state_grad))
+            relay = nm.product(folded, inner) - nm.product(
+                nm.product(folded, k_decayed), nm.product(state, _t(state_grad))
+            )
+        else:
+            relay = nm.product(cache["v_new"][at], _t(state_grad))
+        dk_c = np.exp2(gk[:, -1:] - gk) * relay
+        dgk = q * dq_c - k * dk_c
+        dgk[:, -1] += decay[:, -1] * np.sum(state * state_grad, -1) + np.sum(k * dk_c, 1)
+
+        dw = -nm.product(x_scan, _t(state))
+        dvb, dkb = nm.product(_t(inverse), x_scan), nm.product(_t(inverse), dw)
+        dv[at] = b * dvb
+        dbeta_c = np.sum(dvb * v, -1) + np.sum(dkb * k_decayed, -1)
+        dk_c = dk_c + b * decay * dkb
+        dgk = dgk + b * k_decayed * dkb
+
+        d_inverse = np.tril(
+            _t(b) * (nm.product(x_scan, _t(v)) + nm.fine_product(dw, _t(k_decayed)))
+        )
+        d_lower = -np.tril(
+            nm.fine_product(nm.fine_product(_t(inverse), d_inverse), _t(inverse)), -1
+        )
+
+        d_scores = d_aqk[at][..., :rows]
+        d_diagonal = np.einsum("hii->hi", d_scores)[..., None]
+        if nm.exclude_diagonal:
+            q_rows, k_columns, gate = nm.scores_grad(np.tril(d_scores, -1), q, k, gk)
+            dq_diagonal, dk_diagonal = d_diagonal * k, d_diagonal * q
+        else:
+            q_rows, k_columns, gate = nm.scores_grad(d_scores, q, k, gk)
+            dq_diagonal = dk_diagonal = 0
+        k_rows, k_columns_2, k_gate = nm.scores_grad(d_lower, b * k, k, gk)
+        k_columns = k_columns + k_columns_2
+        dq[at] = dq_c + q_rows + dq_diagonal
+        dk[at] = dk_c + b * k_rows + k_columns + dk_diagonal
+        dbeta[at] = dbeta_c + np.sum(k_rows * k, -1)
+        dgk = dgk + gate + k_gate
+        da[at] = np.cumsum(dgk[:, ::-1], axis=1, dtype=nm.dtype)[:, ::-1]
+
+    if cache["q_rstd"] is not None:
+        dq = reference.l2norm_grad(dq, q_hat, cache["q_rstd"])
+        dk = reference.l2norm_grad(dk, k_hat, cache["k_rstd"])
+    if x.options.get("use_beta_sigmoid_in_kernel"):
+        top = 2 if x.options.get("allow_neg_eigval") else 1
+        dbeta = dbeta * beta * (1 - beta / nm.dtype(top))
+    dg, da_log, ddt_bias = reference.gate_grad(
+        da,
+        cast(x.g),
+        cast(x.a_log),
+        cast(x.dt_bias),
+        **reference._pick(x.options, reference.GATE_OPTIONS),
+    )
+    return {
+        "dq": nm.store(dq),
+        "dk": nm.store(dk),
+        "dv": nm.store(dv),
+        "dbeta": dbeta,
+        "dg": nm.store(dg),
+        "da_log": da_log,
+        "ddt_bias": ddt_bias,
+    }
+
+
+def results(x, nm=REAL):
+    """output, final_state and every gradient of an inputs.Inputs (equal heads, dense), by name."""
+    cache = fwd_prepare(x, nm)
+    cache["h"], cache["v_new"], final_state = fwd_h(
+        cache["kg"], cache["w"], cache["u"], cache["gk"], x.initial_state, nm
+    )
+    output = fwd_finalize(cache["qg_scaled"], cache["aqk"], cache["v_new"], cache["h"], nm)
+    d_o = np.zeros_like(cache["u"]) if x.d_o is None else np.asarray(x.d_o, nm.dtype)
+    scale = nm.dtype(x.scale)
+    d_aqk, dv_local, dq_raw = bwd_prepare(cache["aqk"], cache["v_new"], d_o, cache["h"], scale, nm)
+    dh, dh0, dv_scan = bwd_dhu(
+        cache["qg"],
+        cache["kg"],
+        cache["w"],
+        d_o,
+        dv_local,
+        scale,
+        cache["gk"],
+        x.initial_state,
+        x.dht,
+        nm,
+    )
+    grads = bwd_finalize(x, cache, dh, dv_scan, d_aqk, dq_raw, nm)
+    return dict(output=output, final_state=final_state, **grads, dh0=dh0)

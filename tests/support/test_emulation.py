@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""The emulation's algebra in float64, and what its switches are there to show."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support import emulation, inputs, metrics
+
+SWITCHES = [
+    {},
+    {"fold_beta": False},
+    {"regroup": False},
+    {"exclude_diagonal": False},
+    {"split_intra": False},
+    {"paired_gate": True},
+    {"row_blocks": False},
+    {"fresh_operands": False},
+]
+
+
+@pytest.mark.parametrize("switches", SWITCHES, ids=str)
+def test_without_rounding_every_switch_is_the_same_mathematics(switches):
+    x = inputs.make_inputs(1, tokens=85, decay="mixed", initial_state=True)
+    want = x.results()
+    got = emulation.results(x, replace(emulation.EXACT, **switches))
+    for name, value in want.items():
+        assert metrics.relative_l2(got[name], value) < 1e-12, name
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 17, 64, 65, 130])
+@pytest.mark.parametrize("decay", list(inputs.DECAYS))
+def test_rounding_stays_within_the_contract(tokens, decay):
+    """Many heads, so that one unlucky inner product does not stand for the whole tensor."""
+    x = inputs.make_inputs(tokens, batch=2, tokens=tokens, heads=4, decay=decay, initial_state=True)
+    metrics.check_all(
+        emulation.results(x), x.results(), metrics.limits(), x.upstream_norm(), x.case
+    )
+
+
+def worst(name, search, **switches):
+    numerics = replace(emulation.REAL, **switches)
+    values = []
+    for seed in inputs.worst_seeds(search, count=400, keep=3):
+        x = inputs.final_state_only(seed)
+        values.append(metrics.relative_l2(emulation.results(x, numerics)[name], x.results()[name]))
+    return max(values)
+
+
+def test_regrouping_and_folding_cure_the_known_failure():
+    assert worst("dk", "|sum_v v_last|") < 0.01
+    assert worst("dk", "|sum_v v_last|", regroup=False, fold_beta=False) > 0.04
+
+
+def test_intra_chunk_matrices_need_exact_operands_or_paired_gate_terms():
+    x = inputs.make_inputs(1, tokens=65, heads=1, decay="strong", loss="output")
+    want = x.results()
+
+    def ddt_bias(**switches):
+        got = emulation.results(x, replace(emulation.REAL, **switches))
+        return metrics.relative_l2(got["ddt_bias"], want["ddt_bias"])
+
+    assert ddt_bias() < 0.01
+    assert ddt_bias(split_intra=False, paired_gate=True) < 0.01
+    assert ddt_bias(split_intra=False) > 0.02
+    assert ddt_bias(split_intra=False, exclude_diagonal=False) > 0.2
