@@ -35,6 +35,7 @@ struct LaunchSpec {
     uint32_t blockDim = 1;
     KernelType type = KernelType::Unset;
     std::vector<GmRange> ranges;    // tensors, workspace (user and reserved part), tiling
+    uint64_t tilingKey = 0;         // what TILING_KEY_IS compares with
     bool allResident = false;       // SetScheduleMode(1): needed by SyncAll and mode-0 flags
     uint32_t cores = 0;             // AI cores of the platform; 0 = CoreCount()
     uint32_t threads = 0;           // worker threads; 0 = ThreadCount()

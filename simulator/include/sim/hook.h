@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+#ifndef SIM_HOOK_H
+#define SIM_HOOK_H
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "sim/machine.h"
+
+// The hook point. Every instruction reports what it touches through Report, once, after its checks
+// and before its effect. The plain library defines nothing and the call vanishes; a build with
+// SIM_HOOK_HEADER supplies its own Report in that header (a race checker, a cost model).
+namespace sim {
+
+struct Core;
+
+// Bytes [base + i*outerStride + j*innerStride, + bytes) for i < outer, j < inner.
+struct Access {
+    const void* base;
+    uint32_t bytes;
+    bool write;
+    Space space;
+    uint32_t inner = 1;
+    int64_t innerStride = 0;
+    uint32_t outer = 1;
+    int64_t outerStride = 0;
+};
+
+// Ordering rather than data: flags, barriers, queue hand-overs.
+struct Ordering {
+    int32_t event = -1;    // HardEvent, cross-core mode or pipe, by instruction
+    int32_t id = -1;
+    const void* buffer = nullptr;
+};
+
+#ifdef SIM_HOOK_HEADER
+}    // namespace sim
+#include SIM_HOOK_HEADER
+namespace sim {
+#else
+inline void Report(Core&, Op, std::initializer_list<Access>) {}
+inline void Report(Core&, Op, const Ordering&) {}
+#endif
+
+}    // namespace sim
+
+#endif    // SIM_HOOK_H
