@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// Stage 7: the backward state scan.
+#include "common/op_params.h"
+#include "common/scan_tiling.h"
+#include "../op_kernel/chunk_kda_bwd_dhu_tiling_data.h"
+
+namespace optiling {
+namespace {
+
+enum BwdDhuInput { kQ, kK, kW, kDO, kDv, kGk, kH0, kDht, kCuSeqlens, kChunkIndices };
+enum BwdDhuAttr { kScale, kChunkSize, kUseExp2, kStateVFirst, kLayout };
+enum BwdDhuOutput { kDh, kDh0, kDvScan };
+
+ge::graphStatus TilingFunc(gert::TilingContext* context) {
+    kda::StageTiling tiling(context);
+    kda::ScanInputs inputs;
+    const kda::Operand q = tiling.Input(kQ, "q");
+    inputs.k = tiling.Input(kK, "k");
+    inputs.w = tiling.Input(kW, "w");
+    const kda::Operand grad = tiling.Input(kDO, "d_o");
+    inputs.base = tiling.Input(kDv, "dv");
+    inputs.gk = tiling.Input(kGk, "gk");
+    const kda::Operand h0 = tiling.OptionalInput(kH0, "h0");
+    const kda::Operand dht = tiling.OptionalInput(kDht, "dht");
+    const kda::Operand dh = tiling.Output(kDh, "dh");
+    const kda::Operand dh0 = tiling.OptionalOutput(kDh0, "dh0");
+    const kda::Operand dvScan = tiling.Output(kDvScan, "dv_scan");
+    tiling.RefusePacked(kCuSeqlens, kChunkIndices);
+    tiling.Refuse(tiling.Bool(kStateVFirst, "state_v_first"), "state_v_first");
+    const bool tokenMajor = tiling.IsTokenMajor("layout", tiling.String(kLayout, "layout"));
+
+    kda::CheckScanInputs(tiling, inputs);
+    tiling.Expect(q, ge::DT_BF16, inputs.k.dims);
+    const int64_t heads = inputs.k.Dim(1);
+    const kda::ChunkGeometry geometry = tiling.Geometry(
+        inputs.k.Dim(0), inputs.k.Dim(2), heads, heads, tiling.Int(kChunkSize, "chunk_size"));
+    tiling.Expect(grad, ge::DT_BF16,
+                  kda::StageTiling::RowDims(tokenMajor, geometry.batch, heads, geometry.tokens,
+                                            kda::kValueDim));
+    tiling.ExpectType(h0, ge::DT_FLOAT, ge::DT_BF16);
+    tiling.ExpectShape(h0, kda::SequenceStateDims(geometry));
+    tiling.ExpectType(dht, ge::DT_FLOAT, ge::DT_BF16);
+    tiling.ExpectShape(dht, kda::SequenceStateDims(geometry));
+    tiling.Expect(dh, ge::DT_BF16, kda::ChunkStateDims(geometry));
+    tiling.Expect(dh0, ge::DT_FLOAT, kda::SequenceStateDims(geometry));
+    tiling.Expect(dvScan, ge::DT_BF16, kda::ValueRowDims(geometry));
+    if (h0.present != dh0.present) {
+        tiling.Fail("dh0: expected exactly when h0 is given, got %s",
+                    dh0.present ? "dh0 without h0" : "h0 without dh0");
+    }
+    const float scale = tiling.Float(kScale, "scale");
+    const float gateFactor = kda::GateFactor(tiling.Bool(kUseExp2, "use_exp2"));
+
+    ChunkKdaBwdDhuTilingData* data = tiling.Data<ChunkKdaBwdDhuTilingData>();
+    if (!tiling.Ok()) {
+        return ge::GRAPH_FAILED;
+    }
+    kda::FillScan(tiling, &data->scan, geometry, kda::kValueDim);
+    data->scan.gradLayout =
+        kda::StageTiling::RowLayout(tokenMajor, heads, geometry.tokens, kda::kValueDim);
+    data->scan.scale = scale;
+    data->scan.gateFactor = gateFactor;
+    data->scan.initialKind = kda::InitialKind(dht);
+    data->scan.storesFinal = dh0.present ? 1 : 0;
+    kda::LaunchScan(tiling, data->scan, true, false);
+    return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
+}
+
+ge::graphStatus InferShape(gert::InferShapeContext* context) {
+    const gert::Shape* k = context->GetInputShape(kK);
+    const int64_t* chunkSize = context->GetAttrs()->GetAttrPointer<int64_t>(kChunkSize);
+    const int64_t chunks = (k->GetDim(2) + *chunkSize - 1) / *chunkSize;
+    *context->GetOutputShape(kDh) =
+        gert::Shape({k->GetDim(0), chunks, k->GetDim(1), kda::kKeyDim, kda::kValueDim});
+    *context->GetOutputShape(kDh0) =
+        gert::Shape({k->GetDim(0), k->GetDim(1), kda::kKeyDim, kda::kValueDim});
+    *context->GetOutputShape(kDvScan) = *context->GetInputShape(kDv);
+    return ge::GRAPH_SUCCESS;
+}
+
+ge::graphStatus InferDataType(gert::InferDataTypeContext* context) {
+    context->SetOutputDataType(kDh, context->GetInputDataType(kK));
+    context->SetOutputDataType(kDh0, ge::DT_FLOAT);
+    return context->SetOutputDataType(kDvScan, context->GetInputDataType(kK));
+}
+
+}  // namespace
+}  // namespace optiling
+
+namespace ops {
+class ChunkKdaBwdDhu : public OpDef {
+public:
+    explicit ChunkKdaBwdDhu(const char* name) : OpDef(name) {
+        // One column for each dtype of h0 and of dht.
+        const std::vector<ge::DataType> bf16(4, ge::DT_BF16);
+        const std::vector<ge::DataType> fp32(4, ge::DT_FLOAT);
+        const std::vector<ge::DataType> h0 = {ge::DT_FLOAT, ge::DT_FLOAT, ge::DT_BF16, ge::DT_BF16};
+        const std::vector<ge::DataType> dht = {ge::DT_FLOAT, ge::DT_BF16, ge::DT_FLOAT,
+                                               ge::DT_BF16};
+        kda::Required(Input("q"), bf16);
+        kda::Required(Input("k"), bf16);
+        kda::Required(Input("w"), bf16);
+        kda::Required(Input("d_o"), bf16);
+        kda::Required(Input("dv"), bf16);
+        kda::Required(Input("gk"), fp32);
+        kda::Optional(Input("h0"), h0);
+        kda::Optional(Input("dht"), dht);
+        kda::OptionalIndices(Input("cu_seqlens"), 4);
+        kda::OptionalIndices(Input("chunk_indices"), 4);
+        kda::Required(Output("dh"), bf16);
+        kda::Optional(Output("dh0"), fp32);
+        kda::Required(Output("dv_scan"), bf16);
+        Attr("scale").AttrType(REQUIRED).Float();
+        Attr("chunk_size").AttrType(OPTIONAL).Int(kda::kChunkRows);
+        Attr("use_exp2").AttrType(OPTIONAL).Bool(true);
+        Attr("state_v_first").AttrType(OPTIONAL).Bool(false);
+        Attr("layout").AttrType(OPTIONAL).String("BNSD");
+        SetInferShape(optiling::InferShape);
+        SetInferDataType(optiling::InferDataType);
+        AICore().SetTiling(optiling::TilingFunc);
+        kda::ForAscend910B(AICore());
+    }
+};
+OP_ADD(ChunkKdaBwdDhu);
+}  // namespace ops

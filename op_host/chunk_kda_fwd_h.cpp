@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// Stage 3: the forward state scan.
+#include "common/op_params.h"
+#include "common/scan_tiling.h"
+#include "../op_kernel/chunk_kda_fwd_h_tiling_data.h"
+
+namespace optiling {
+namespace {
+
+enum FwdHInput { kK, kW, kU, kGk, kInitialState, kCuSeqlens, kChunkIndices };
+enum FwdHAttr { kChunkSize, kUseExp2, kStateVFirst };
+enum FwdHOutput { kH, kVNew, kFinalState };
+
+ge::graphStatus TilingFunc(gert::TilingContext* context) {
+    kda::StageTiling tiling(context);
+    kda::ScanInputs inputs;
+    inputs.k = tiling.Input(kK, "k");
+    inputs.w = tiling.Input(kW, "w");
+    inputs.base = tiling.Input(kU, "u");
+    inputs.gk = tiling.Input(kGk, "gk");
+    const kda::Operand initial = tiling.OptionalInput(kInitialState, "initial_state");
+    const kda::Operand h = tiling.Output(kH, "h");
+    const kda::Operand vNew = tiling.Output(kVNew, "v_new");
+    const kda::Operand finalState = tiling.OptionalOutput(kFinalState, "final_state");
+    tiling.RefusePacked(kCuSeqlens, kChunkIndices);
+    tiling.Refuse(tiling.Bool(kStateVFirst, "state_v_first"), "state_v_first");
+
+    kda::CheckScanInputs(tiling, inputs);
+    const int64_t heads = inputs.k.Dim(1);
+    const kda::ChunkGeometry geometry = tiling.Geometry(
+        inputs.k.Dim(0), inputs.k.Dim(2), heads, heads, tiling.Int(kChunkSize, "chunk_size"));
+    tiling.ExpectType(initial, ge::DT_FLOAT, ge::DT_BF16);
+    tiling.ExpectShape(initial, kda::SequenceStateDims(geometry));
+    tiling.Expect(h, ge::DT_BF16, kda::ChunkStateDims(geometry));
+    tiling.Expect(vNew, ge::DT_BF16, kda::ValueRowDims(geometry));
+    tiling.Expect(finalState, ge::DT_FLOAT, kda::SequenceStateDims(geometry));
+    const float gateFactor = kda::GateFactor(tiling.Bool(kUseExp2, "use_exp2"));
+
+    ChunkKdaFwdHTilingData* data = tiling.Data<ChunkKdaFwdHTilingData>();
+    if (!tiling.Ok()) {
+        return ge::GRAPH_FAILED;
+    }
+    kda::FillScan(tiling, &data->scan, geometry, kda::kValueDim);
+    data->scan.gateFactor = gateFactor;
+    data->scan.initialKind = kda::InitialKind(initial);
+    data->scan.storesFinal = finalState.present ? 1 : 0;
+    kda::LaunchScan(tiling, data->scan, false, false);
+    return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
+}
+
+ge::graphStatus InferShape(gert::InferShapeContext* context) {
+    const gert::Shape* k = context->GetInputShape(kK);
+    const int64_t* chunkSize = context->GetAttrs()->GetAttrPointer<int64_t>(kChunkSize);
+    const int64_t chunks = (k->GetDim(2) + *chunkSize - 1) / *chunkSize;
+    *context->GetOutputShape(kH) =
+        gert::Shape({k->GetDim(0), chunks, k->GetDim(1), kda::kKeyDim, kda::kValueDim});
+    *context->GetOutputShape(kVNew) = *context->GetInputShape(kU);
+    *context->GetOutputShape(kFinalState) =
+        gert::Shape({k->GetDim(0), k->GetDim(1), kda::kKeyDim, kda::kValueDim});
+    return ge::GRAPH_SUCCESS;
+}
+
+ge::graphStatus InferDataType(gert::InferDataTypeContext* context) {
+    context->SetOutputDataType(kH, context->GetInputDataType(kK));
+    context->SetOutputDataType(kVNew, context->GetInputDataType(kK));
+    return context->SetOutputDataType(kFinalState, ge::DT_FLOAT);
+}
+
+}  // namespace
+}  // namespace optiling
+
+namespace ops {
+class ChunkKdaFwdH : public OpDef {
+public:
+    explicit ChunkKdaFwdH(const char* name) : OpDef(name) {
+        // One column for each dtype of initial_state.
+        const std::vector<ge::DataType> bf16 = {ge::DT_BF16, ge::DT_BF16};
+        const std::vector<ge::DataType> fp32 = {ge::DT_FLOAT, ge::DT_FLOAT};
+        const std::vector<ge::DataType> either = {ge::DT_FLOAT, ge::DT_BF16};
+        kda::Required(Input("k"), bf16);
+        kda::Required(Input("w"), bf16);
+        kda::Required(Input("u"), bf16);
+        kda::Required(Input("gk"), fp32);
+        kda::Optional(Input("initial_state"), either);
+        kda::OptionalIndices(Input("cu_seqlens"), 2);
+        kda::OptionalIndices(Input("chunk_indices"), 2);
+        kda::Required(Output("h"), bf16);
+        kda::Required(Output("v_new"), bf16);
+        kda::Optional(Output("final_state"), fp32);
+        Attr("chunk_size").AttrType(OPTIONAL).Int(kda::kChunkRows);
+        Attr("use_exp2").AttrType(OPTIONAL).Bool(true);
+        Attr("state_v_first").AttrType(OPTIONAL).Bool(false);
+        SetInferShape(optiling::InferShape);
+        SetInferDataType(optiling::InferDataType);
+        AICore().SetTiling(optiling::TilingFunc);
+        kda::ForAscend910B(AICore());
+    }
+};
+OP_ADD(ChunkKdaFwdH);
+}  // namespace ops

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// Stage 6: the summary [Eb | Mb] of one sequence, backward.
+#include "common/op_params.h"
+#include "common/scan_tiling.h"
+#include "../op_kernel/chunk_kda_pre_process_bwd_tiling_data.h"
+
+namespace optiling {
+namespace {
+
+enum PreProcessBwdInput { kQ, kK, kW, kDO, kDv, kGk, kCuSeqlens };
+enum PreProcessBwdAttr { kScale, kChunkSize, kLayout };
+
+ge::graphStatus TilingFunc(gert::TilingContext* context) {
+    kda::StageTiling tiling(context);
+    kda::ScanInputs inputs;
+    const kda::Operand q = tiling.Input(kQ, "q");
+    inputs.k = tiling.Input(kK, "k");
+    inputs.w = tiling.Input(kW, "w");
+    const kda::Operand grad = tiling.Input(kDO, "d_o");
+    inputs.base = tiling.Input(kDv, "dv");
+    inputs.gk = tiling.Input(kGk, "gk");
+    const kda::Operand summary = tiling.Output(0, "summary");
+    tiling.RefusePacked(kCuSeqlens);
+    const bool tokenMajor = tiling.IsTokenMajor("layout", tiling.String(kLayout, "layout"));
+
+    kda::CheckScanInputs(tiling, inputs);
+    tiling.Expect(q, ge::DT_BF16, inputs.k.dims);
+    const int64_t heads = inputs.k.Dim(1);
+    const kda::ChunkGeometry geometry = tiling.Geometry(
+        inputs.k.Dim(0), inputs.k.Dim(2), heads, heads, tiling.Int(kChunkSize, "chunk_size"));
+    if (inputs.k.Dim(0) != 1) {
+        // The summary has no sequence axis.
+        tiling.Fail("k: expected batch 1, got shape %s", kda::DimsText(inputs.k.dims).c_str());
+    }
+    tiling.Expect(grad, ge::DT_BF16,
+                  kda::StageTiling::RowDims(tokenMajor, geometry.batch, heads, geometry.tokens,
+                                            kda::kValueDim));
+    const int64_t columns = kda::kValueDim + kda::kKeyDim;
+    tiling.Expect(summary, ge::DT_FLOAT, {heads, kda::kKeyDim, columns});
+    const float scale = tiling.Float(kScale, "scale");
+
+    ChunkKdaPreProcessBwdTilingData* data = tiling.Data<ChunkKdaPreProcessBwdTilingData>();
+    if (!tiling.Ok()) {
+        return ge::GRAPH_FAILED;
+    }
+    kda::FillScan(tiling, &data->scan, geometry, columns);
+    data->scan.gradLayout =
+        kda::StageTiling::RowLayout(tokenMajor, heads, geometry.tokens, kda::kValueDim);
+    data->scan.scale = scale;
+    kda::LaunchScan(tiling, data->scan, true, true);
+    return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
+}
+
+ge::graphStatus InferShape(gert::InferShapeContext* context) {
+    const gert::Shape* k = context->GetInputShape(kK);
+    *context->GetOutputShape(0) =
+        gert::Shape({k->GetDim(1), kda::kKeyDim, kda::kValueDim + kda::kKeyDim});
+    return ge::GRAPH_SUCCESS;
+}
+
+ge::graphStatus InferDataType(gert::InferDataTypeContext* context) {
+    return context->SetOutputDataType(0, ge::DT_FLOAT);
+}
+
+}  // namespace
+}  // namespace optiling
+
+namespace ops {
+class ChunkKdaPreProcessBwd : public OpDef {
+public:
+    explicit ChunkKdaPreProcessBwd(const char* name) : OpDef(name) {
+        kda::Required(Input("q"), {ge::DT_BF16});
+        kda::Required(Input("k"), {ge::DT_BF16});
+        kda::Required(Input("w"), {ge::DT_BF16});
+        kda::Required(Input("d_o"), {ge::DT_BF16});
+        kda::Required(Input("dv"), {ge::DT_BF16});
+        kda::Required(Input("gk"), {ge::DT_FLOAT});
+        kda::OptionalIndices(Input("cu_seqlens"), 1);
+        kda::Required(Output("summary"), {ge::DT_FLOAT});
+        Attr("scale").AttrType(REQUIRED).Float();
+        Attr("chunk_size").AttrType(OPTIONAL).Int(kda::kChunkRows);
+        Attr("layout").AttrType(OPTIONAL).String("BNSD");
+        SetInferShape(optiling::InferShape);
+        SetInferDataType(optiling::InferDataType);
+        AICore().SetTiling(optiling::TilingFunc);
+        kda::ForAscend910B(AICore());
+    }
+};
+OP_ADD(ChunkKdaPreProcessBwd);
+}  // namespace ops

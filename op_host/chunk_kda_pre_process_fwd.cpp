@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// Stage 2: summaries [E | M] of whole sequences, forward.
+#include "common/op_params.h"
+#include "common/scan_tiling.h"
+#include "../op_kernel/chunk_kda_pre_process_fwd_tiling_data.h"
+
+namespace optiling {
+namespace {
+
+enum PreProcessFwdInput { kK, kW, kU, kGk, kCuSeqlens };
+enum PreProcessFwdAttr { kChunkSize };
+
+ge::graphStatus TilingFunc(gert::TilingContext* context) {
+    kda::StageTiling tiling(context);
+    kda::ScanInputs inputs;
+    inputs.k = tiling.Input(kK, "k");
+    inputs.w = tiling.Input(kW, "w");
+    inputs.base = tiling.Input(kU, "u");
+    inputs.gk = tiling.Input(kGk, "gk");
+    const kda::Operand summary = tiling.Output(0, "summary");
+    tiling.RefusePacked(kCuSeqlens);
+
+    kda::CheckScanInputs(tiling, inputs);
+    const int64_t heads = inputs.k.Dim(1);
+    const kda::ChunkGeometry geometry = tiling.Geometry(
+        inputs.k.Dim(0), inputs.k.Dim(2), heads, heads, tiling.Int(kChunkSize, "chunk_size"));
+    const int64_t columns = kda::kValueDim + kda::kKeyDim;
+    tiling.Expect(summary, ge::DT_FLOAT,
+                  {geometry.sequences, geometry.valueHeads, kda::kKeyDim, columns});
+
+    ChunkKdaPreProcessFwdTilingData* data = tiling.Data<ChunkKdaPreProcessFwdTilingData>();
+    if (!tiling.Ok()) {
+        return ge::GRAPH_FAILED;
+    }
+    kda::FillScan(tiling, &data->scan, geometry, columns);
+    kda::LaunchScan(tiling, data->scan, false, true);
+    return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
+}
+
+ge::graphStatus InferShape(gert::InferShapeContext* context) {
+    const gert::Shape* k = context->GetInputShape(kK);
+    *context->GetOutputShape(0) =
+        gert::Shape({k->GetDim(0), k->GetDim(1), kda::kKeyDim, kda::kValueDim + kda::kKeyDim});
+    return ge::GRAPH_SUCCESS;
+}
+
+ge::graphStatus InferDataType(gert::InferDataTypeContext* context) {
+    return context->SetOutputDataType(0, ge::DT_FLOAT);
+}
+
+}  // namespace
+}  // namespace optiling
+
+namespace ops {
+class ChunkKdaPreProcessFwd : public OpDef {
+public:
+    explicit ChunkKdaPreProcessFwd(const char* name) : OpDef(name) {
+        kda::Required(Input("k"), {ge::DT_BF16});
+        kda::Required(Input("w"), {ge::DT_BF16});
+        kda::Required(Input("u"), {ge::DT_BF16});
+        kda::Required(Input("gk"), {ge::DT_FLOAT});
+        kda::OptionalIndices(Input("cu_seqlens"), 1);
+        kda::Required(Output("summary"), {ge::DT_FLOAT});
+        Attr("chunk_size").AttrType(OPTIONAL).Int(kda::kChunkRows);
+        SetInferShape(optiling::InferShape);
+        SetInferDataType(optiling::InferDataType);
+        AICore().SetTiling(optiling::TilingFunc);
+        kda::ForAscend910B(AICore());
+    }
+};
+OP_ADD(ChunkKdaPreProcessFwd);
+}  // namespace ops

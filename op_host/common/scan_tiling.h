@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// Tiling of the four state scans (op_kernel/common/state_scan.h).
+#ifndef KDA_OP_HOST_COMMON_SCAN_TILING_H
+#define KDA_OP_HOST_COMMON_SCAN_TILING_H
+
+#include "stage_tiling.h"
+#include "../../op_kernel/common/state_scan_tiling.h"
+
+namespace kda {
+
+// What the kernels multiply gk by before exp: gk is in units of log2 when use_exp2, else in nats.
+inline float GateFactor(bool useExp2) {
+    return useExp2 ? 0.69314718055994530942f : 1.0f;
+}
+
+inline int32_t InitialKind(const Operand& initial) {
+    if (!initial.present) {
+        return kStateZero;
+    }
+    return initial.type == ge::DT_FLOAT ? kStateFp32 : kStateBf16;
+}
+
+// The operands that every scan has, all head-major: [B,Hv,T,K] but for `base` [B,Hv,T,V].
+struct ScanInputs {
+    Operand k;
+    Operand w;
+    Operand base;
+    Operand gk;
+};
+
+inline void CheckScanInputs(StageTiling& tiling, const ScanInputs& inputs) {
+    tiling.ExpectRank(inputs.k, 4);
+    const Dims rows = {inputs.k.Dim(0), inputs.k.Dim(1), inputs.k.Dim(2), kKeyDim};
+    const Dims values = {inputs.k.Dim(0), inputs.k.Dim(1), inputs.k.Dim(2), kValueDim};
+    tiling.Expect(inputs.k, ge::DT_BF16, rows);
+    tiling.Expect(inputs.w, ge::DT_BF16, rows);
+    tiling.Expect(inputs.base, ge::DT_BF16, values);
+    tiling.Expect(inputs.gk, ge::DT_FLOAT, rows);
+}
+
+// The part of the struct that does not differ between the stages. A state is cut into 64-column
+// slices only while whole states leave cores idle: every slice reads w and kg again, and a row of
+// 64 floats is one full vector repeat.
+inline void FillScan(StageTiling& tiling, StateScanTiling* scan, const ChunkGeometry& geometry,
+                     int64_t stateColumns) {
+    const int64_t heads = geometry.sequences * geometry.valueHeads;
+    const int64_t whole = stateColumns / kValueDim;
+    const bool narrow = heads * whole * 2 <= tiling.CoreCount();
+    scan->geometry = geometry;
+    scan->sliceColumns = narrow ? kValueDim / 2 : kValueDim;
+    scan->slices = stateColumns / scan->sliceColumns;
+    scan->gradLayout = TokenLayout();
+    scan->scale = 0.0f;
+    scan->gateFactor = GateFactor(true);
+    scan->initialKind = kStateZero;
+    scan->storesFinal = 1;
+}
+
+inline void LaunchScan(StageTiling& tiling, const StateScanTiling& scan, bool backward,
+                       bool summary) {
+    const int64_t tasks = scan.geometry.sequences * scan.geometry.valueHeads * scan.slices;
+    const int64_t bytes = kScanLanes * StateScanLaneBytes(scan.sliceColumns, backward, summary);
+    tiling.Launch(tiling.BlockCount(tasks), bytes, 0, false);
+}
+
+inline Dims ChunkStateDims(const ChunkGeometry& geometry) {
+    return Dims{geometry.batch, geometry.chunksPerBatchRow, geometry.valueHeads, kKeyDim,
+                kValueDim};
+}
+inline Dims SequenceStateDims(const ChunkGeometry& geometry) {
+    return Dims{geometry.sequences, geometry.valueHeads, kKeyDim, kValueDim};
+}
+inline Dims ValueRowDims(const ChunkGeometry& geometry) {
+    return Dims{geometry.batch, geometry.valueHeads, geometry.tokens, kValueDim};
+}
+
+}  // namespace kda
+
+#endif  // KDA_OP_HOST_COMMON_SCAN_TILING_H

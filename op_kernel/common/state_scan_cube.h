@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// Cube core's half of a state scan: the three products of a chunk; see state_scan.h.
+#ifndef KDA_OP_KERNEL_COMMON_STATE_SCAN_CUBE_H
+#define KDA_OP_KERNEL_COMMON_STATE_SCAN_CUBE_H
+
+#include "cube.h"
+#include "state_scan_walk.h"
+
+namespace kda {
+
+template <bool kBackward, bool kSummary>
+class StateScanCube {
+public:
+    __aicore__ inline void Run(AscendC::TPipe& pipe, const StateScanTiling* tiling,
+                               const StateScanOperands& operands) {
+        tiling_ = tiling;
+        memory_.Init(tiling, operands);
+        project_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.project);
+        update_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.update);
+        query_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.query);
+        grad_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.grad);
+        l0_.Init(pipe);
+        pipe.InitBuffer(operandTiles_, 2 * kScanLanes, kOperands * kTile * sizeof(bfloat16_t));
+        pipe.InitBuffer(stateTiles_, 2, 2 * kTile * sizeof(bfloat16_t));
+
+        for (uint32_t lane = 0; lane < kScanLanes; ++lane) {
+            now_[lane].Init(tiling, lane);
+            ahead_[lane].Init(tiling, lane);
+            Prefetch(lane);
+        }
+        while (now_[0].Valid() || now_[1].Valid()) {
+            for (uint32_t lane = 0; lane < kScanLanes; ++lane) {
+                if (now_[lane].Valid()) {
+                    Prefetch(lane);
+                    Project(lane, now_[lane].Item());
+                }
+            }
+            for (uint32_t lane = 0; lane < kScanLanes; ++lane) {
+                if (now_[lane].Valid()) {
+                    Update(lane, now_[lane].Item());
+                    now_[lane].Next();
+                }
+            }
+        }
+    }
+
+private:
+    // One queue element holds a chunk's operands side by side: P, U and, backward, qg, d_o.
+    static constexpr uint32_t kOperands = kBackward ? 4 : 2;
+    static constexpr uint32_t kTile = kChunkRows * kKeyDim;
+    static constexpr uint32_t kProjectTile = 0;
+    static constexpr uint32_t kUpdateTile = kTile;
+    static constexpr uint32_t kQueryTile = 2 * kTile;
+    static constexpr uint32_t kGradTile = 3 * kTile;
+
+    __aicore__ static inline bool Loads(const ScanItem& item) {
+        return item.projects || item.updates;
+    }
+    __aicore__ static inline bool Queries(const ScanItem& item) {
+        return kBackward && item.updates && !item.identity;
+    }
+
+    // The operands do not depend on the scan: they come one step before they are needed.
+    __aicore__ inline void Prefetch(uint32_t lane) {
+        if (!ahead_[lane].Valid()) {
+            return;
+        }
+        const ScanItem& item = ahead_[lane].Item();
+        if (Loads(item)) {
+            AscendC::LocalTensor<bfloat16_t> tile =
+                operandTiles_.template AllocTensor<bfloat16_t>();
+            const int64_t keyRows = memory_.KeyRows(item);
+            if (item.projects) {
+                LoadNdToL1(tile[kProjectTile], project_[keyRows], item.rows, kKeyDim, kKeyDim);
+            }
+            if (item.updates) {
+                LoadNdToL1(tile[kUpdateTile], update_[keyRows], item.rows, kKeyDim, kKeyDim);
+            }
+            if constexpr (kBackward) {
+                if (Queries(item)) {
+                    const TokenLayout& layout = tiling_->gradLayout;
+                    LoadNdToL1(tile[kQueryTile], query_[keyRows], item.rows, kKeyDim, kKeyDim);
+                    LoadNdToL1(tile[kGradTile],
+                               grad_[ChunkIndex::RowOffset(layout, item.place) + item.column],
+                               item.rows, memory_.Columns(), layout.tokenStride);
+                }
+            }
+            operandTiles_.EnQue(tile);
+        }
+        ahead_[lane].Next();
+    }
+
+    // P X, and the part of the update that does not need y.
+    __aicore__ inline void Project(uint32_t lane, const ScanItem& item) {
+        if (!Loads(item)) {
+            return;
+        }
+        held_[lane] = operandTiles_.template DeQue<bfloat16_t>();
+        const uint32_t l1Rows = AlignUp(item.rows, kFractalRows);
+        const uint32_t columns = memory_.Columns();
+        if (item.projects) {
+            ScanStateReady::Wait();
+            AscendC::LocalTensor<bfloat16_t> state = LoadState(memory_.State(item, lane), kKeyDim);
+            AscendC::LocalTensor<bfloat16_t> a = l0_.template AllocA<bfloat16_t>();
+            LoadA(a, held_[lane][kProjectTile], item.rows, kKeyDim, l1Rows);
+            AscendC::LocalTensor<bfloat16_t> b = l0_.template AllocB<bfloat16_t>();
+            LoadB(b, state, kKeyDim, columns, kKeyDim);
+            stateTiles_.FreeTensor(state);
+            AscendC::LocalTensor<float> c = l0_.AllocC();
+            l0_.Multiply(c, a, b, item.rows, columns, kKeyDim);
+            l0_.FinishC(c);
+            StoreC(memory_.Projected(lane), c, item.rows, columns, columns);
+            ScanProjectedReady::Set();
+            l0_.FreeC(c);
+        }
+        if constexpr (kBackward) {
+            if (Queries(item)) {
+                AscendC::LocalTensor<bfloat16_t> b = l0_.template AllocB<bfloat16_t>();
+                LoadB(b, held_[lane][kGradTile], item.rows, columns, l1Rows);
+                MultiplyTransposed(held_[lane][kQueryTile], b, item.rows,
+                                   memory_.Query(lane, queries_[lane]++));
+                ScanQueryReady::Set();
+            }
+        }
+    }
+
+    // U^T y.
+    __aicore__ inline void Update(uint32_t lane, const ScanItem& item) {
+        if (!Loads(item)) {
+            return;
+        }
+        if (item.updates) {
+            ScanRowsReady::Wait();
+            AscendC::LocalTensor<bfloat16_t> y = LoadState(memory_.Rows(item, lane), item.rows);
+            AscendC::LocalTensor<bfloat16_t> b = l0_.template AllocB<bfloat16_t>();
+            LoadB(b, y, item.rows, memory_.Columns(), AlignUp(item.rows, kFractalRows));
+            stateTiles_.FreeTensor(y);
+            MultiplyTransposed(held_[lane][kUpdateTile], b, item.rows, memory_.Updated(lane));
+            ScanUpdatedReady::Set();
+        }
+        operandTiles_.FreeTensor(held_[lane]);
+    }
+
+    // rows x W of bf16 state or y, written by the vector cores, to L1.
+    __aicore__ inline AscendC::LocalTensor<bfloat16_t> LoadState(
+        const AscendC::GlobalTensor<bfloat16_t>& source, uint32_t rows) {
+        AscendC::LocalTensor<bfloat16_t> tile = stateTiles_.template AllocTensor<bfloat16_t>();
+        LoadNdToL1(tile, source, rows, memory_.Columns(), memory_.StatePitch());
+        stateTiles_.EnQue(tile);
+        return stateTiles_.template DeQue<bfloat16_t>();
+    }
+
+    // X^T B with X[rows,K] in L1, to fp32 rows of W columns.
+    __aicore__ inline void MultiplyTransposed(const AscendC::LocalTensor<bfloat16_t>& x,
+                                              AscendC::LocalTensor<bfloat16_t>& b, uint32_t rows,
+                                              const AscendC::GlobalTensor<float>& out) {
+        const uint32_t columns = memory_.Columns();
+        AscendC::LocalTensor<bfloat16_t> a = l0_.template AllocA<bfloat16_t>();
+        LoadATransposed(a, x, kKeyDim, rows, AlignUp(rows, kFractalRows));
+        AscendC::LocalTensor<float> c = l0_.AllocC();
+        l0_.Multiply(c, a, b, kKeyDim, columns, rows);
+        l0_.FinishC(c);
+        StoreC(out, c, kKeyDim, columns, columns);
+        l0_.FreeC(c);
+    }
+
+    const StateScanTiling* tiling_ = nullptr;
+    ScanMemory<kBackward, kSummary> memory_;
+    ScanWalker<kBackward, kSummary> now_[kScanLanes];
+    ScanWalker<kBackward, kSummary> ahead_[kScanLanes];
+    AscendC::LocalTensor<bfloat16_t> held_[kScanLanes];
+    uint32_t queries_[kScanLanes] = {0, 0};
+    CubeBuffers l0_;
+    AscendC::TQue<AscendC::TPosition::A1, 2 * kScanLanes> operandTiles_;
+    AscendC::TQue<AscendC::TPosition::B1, 2> stateTiles_;
+    AscendC::GlobalTensor<bfloat16_t> project_;
+    AscendC::GlobalTensor<bfloat16_t> update_;
+    AscendC::GlobalTensor<bfloat16_t> query_;
+    AscendC::GlobalTensor<bfloat16_t> grad_;
+};
+
+}  // namespace kda
+
+#endif  // KDA_OP_KERNEL_COMMON_STATE_SCAN_CUBE_H

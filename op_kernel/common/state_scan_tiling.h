@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// Tiling data of the four state scans; see state_scan.h.
+#ifndef KDA_OP_KERNEL_COMMON_STATE_SCAN_TILING_H
+#define KDA_OP_KERNEL_COMMON_STATE_SCAN_TILING_H
+
+#include "chunk_geometry.h"
+
+namespace kda {
+
+// Where the state comes from before the first chunk.
+constexpr int32_t kStateZero = 0;
+constexpr int32_t kStateFp32 = 1;
+constexpr int32_t kStateBf16 = 2;
+
+// Tasks (sequence, head, column slice) that alternate on one core.
+constexpr int64_t kScanLanes = 2;
+
+struct StateScanTiling {
+    ChunkGeometry geometry;
+    TokenLayout gradLayout;  // d_o; unused by the forward scans
+    int64_t slices;          // column slices of one state
+    int64_t sliceColumns;    // 64 or 128
+    float scale;             // of qg^T d_o
+    float gateFactor;        // decay = exp(gk_last * gateFactor): ln 2 when gk is in units of log2
+    int32_t initialKind;
+    int32_t storesFinal;
+};
+
+// Workspace of one lane, W columns: projected fp32 [64,W], updated fp32 [128,W]; backward query
+// fp32 [2,128,W]; and for summaries, where no output holds them, states bf16 [128,W] and y bf16
+// [64,W].
+inline constexpr int64_t StateScanLaneBytes(int64_t columns, bool backward, bool summary) {
+    return columns * (4 * (kChunkRows + kKeyDim) + (backward ? 4 * 2 * kKeyDim : 0) +
+                      (summary ? 2 * (kKeyDim + kChunkRows) : 0));
+}
+
+}  // namespace kda
+
+#endif  // KDA_OP_KERNEL_COMMON_STATE_SCAN_TILING_H

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// Vector cores' half of a state scan: the fp32 state, y, and the decay; see state_scan.h.
+#ifndef KDA_OP_KERNEL_COMMON_STATE_SCAN_VECTOR_H
+#define KDA_OP_KERNEL_COMMON_STATE_SCAN_VECTOR_H
+
+#include "state_scan_walk.h"
+
+namespace kda {
+
+template <bool kBackward, bool kSummary>
+class StateScanVector {
+public:
+    __aicore__ inline void Run(AscendC::TPipe& pipe, const StateScanTiling* tiling,
+                               const StateScanOperands& operands) {
+        tiling_ = tiling;
+        memory_.Init(tiling, operands);
+        columns_ = memory_.Columns();
+        keyRow_ = AscendC::GetSubBlockIdx() * kStateRows;
+        base_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.base);
+        gk_.SetGlobalBuffer((__gm__ float*)operands.gk);
+        initialFp32_.SetGlobalBuffer((__gm__ float*)operands.initial);
+        initialBf16_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.initial);
+        final_.SetGlobalBuffer((__gm__ float*)operands.final);
+
+        const uint32_t tile = kTileRows * columns_;
+        pipe.InitBuffer(products_, 2, tile * sizeof(float));
+        pipe.InitBuffer(bases_, kScanLanes, tile * sizeof(bfloat16_t));
+        pipe.InitBuffer(gates_, kScanLanes, kStateRows * sizeof(float));
+        pipe.InitBuffer(outputs_, 2, kStateRows * columns_ * sizeof(bfloat16_t));
+        pipe.InitBuffer(y_, tile * sizeof(float));
+        pipe.InitBuffer(decay_, kStateRows * kBlockFloats * sizeof(float));
+        pipe.InitBuffer(states_, kScanLanes * kStateRows * columns_ * sizeof(float));
+
+        for (uint32_t lane = 0; lane < kScanLanes; ++lane) {
+            walk_[lane].Init(tiling, lane);
+        }
+        while (walk_[0].Valid() || walk_[1].Valid()) {
+            for (uint32_t lane = 0; lane < kScanLanes; ++lane) {
+                if (pending_[lane]) {
+                    Complete(lane, walk_[lane].Item());
+                    walk_[lane].Next();
+                }
+                pending_[lane] = walk_[lane].Valid();
+                if (pending_[lane]) {
+                    Begin(lane, walk_[lane].Item());
+                }
+            }
+            for (uint32_t lane = 0; lane < kScanLanes; ++lane) {
+                if (pending_[lane]) {
+                    FinishRows(lane, walk_[lane].Item());
+                }
+            }
+        }
+    }
+
+private:
+    static constexpr uint32_t kStateRows = kKeyDim / kVectorCoresPerBlock;  // of an AIV
+    static constexpr uint32_t kTileRows = kChunkRows / kVectorCoresPerBlock;
+    static constexpr uint32_t kLanesPerRepeat = 64;  // fp32
+    static constexpr uint32_t kBlockFloats = 8;
+
+    __aicore__ inline AscendC::LocalTensor<float> State(uint32_t lane) {
+        return states_.template Get<float>()[lane * kStateRows * columns_];
+    }
+
+    // ------------------------------------------------------------------ entering a chunk
+    // State to bf16 for the cube core (and, in the scans proper, as the output h or dh); the loads
+    // that do not depend on the scan.
+    __aicore__ inline void Begin(uint32_t lane, const ScanItem& item) {
+        if (item.first) {
+            InitState(lane, item);
+        }
+        if (item.rows == 0) {
+            return;
+        }
+        if (!kSummary || item.projects) {
+            AscendC::LocalTensor<bfloat16_t> out = outputs_.template AllocTensor<bfloat16_t>();
+            AscendC::Cast(out, State(lane), AscendC::RoundMode::CAST_RINT, kStateRows * columns_);
+            StoreRows(memory_.State(item, lane)[keyRow_ * memory_.StatePitch()], out, kStateRows,
+                      memory_.StatePitch());
+        }
+        if (item.projects) {
+            ScanStateReady::Set();
+        }
+        const uint32_t rows = TileRows(item);
+        if (rows > 0 && !item.identity) {
+            AscendC::LocalTensor<bfloat16_t> base = bases_.template AllocTensor<bfloat16_t>();
+            const int64_t first = memory_.ValueRows(item) + FirstTileRow() * kValueDim;
+            AscendC::DataCopyPad(base, base_[first], RowsIn<bfloat16_t>(rows, kValueDim),
+                                 AscendC::DataCopyPadExtParams<bfloat16_t>());
+            bases_.EnQue(base);
+        }
+        if (item.updates) {
+            AscendC::LocalTensor<float> gate = gates_.template AllocTensor<float>();
+            const int64_t lastRow = memory_.KeyRows(item) + (item.rows - 1) * kKeyDim;
+            AscendC::DataCopy(gate, gk_[lastRow + keyRow_], kStateRows);
+            gates_.EnQue(gate);
+        }
+    }
+
+    // ------------------------------------------------------------------ y = base -+ P X
+    __aicore__ inline void FinishRows(uint32_t lane, const ScanItem& item) {
+        if (item.projects) {
+            ScanProjectedReady::Wait();
+        }
+        const uint32_t rows = TileRows(item);
+        if (rows > 0) {
+            const uint32_t count = rows * columns_;
+            AscendC::LocalTensor<bfloat16_t> out = outputs_.template AllocTensor<bfloat16_t>();
+            AscendC::LocalTensor<float> y = y_.template Get<float>();
+            if (!item.identity) {
+                AscendC::LocalTensor<bfloat16_t> base = bases_.template DeQue<bfloat16_t>();
+                AscendC::Cast(y, base, AscendC::RoundMode::CAST_NONE, count);
+                bases_.FreeTensor(base);
+            } else {
+                AscendC::Duplicate(y, 0.0f, count);
+            }
+            AscendC::PipeBarrier<PIPE_V>();
+            if (item.projects) {
+                AscendC::LocalTensor<float> product =
+                    LoadProduct(memory_.Projected(lane)[FirstTileRow() * columns_], rows);
+                if constexpr (kBackward) {
+                    // M has no base, and M <- (D - U^T P) M: the same sign as E's part.
+                    AscendC::Add(y, y, product, count);
+                } else {
+                    AscendC::Sub(y, y, product, count);
+                }
+                products_.FreeTensor(product);
+                AscendC::PipeBarrier<PIPE_V>();
+            }
+            AscendC::Cast(out, y, AscendC::RoundMode::CAST_RINT, count);
+            AscendC::PipeBarrier<PIPE_V>();  // y is written again by the next tile
+            StoreRows(memory_.Rows(item, lane)[FirstTileRow() * memory_.StatePitch()], out, rows,
+                      memory_.StatePitch());
+        }
+        if (item.updates) {
+            ScanRowsReady::Set();
+        }
+    }
+
+    // ------------------------------------------------------------------ leaving a chunk
+    // X <- D X [+ scale qg^T d_o] +- U^T y.
+    __aicore__ inline void Complete(uint32_t lane, const ScanItem& item) {
+        AscendC::LocalTensor<float> state = State(lane);
+        if (item.updates) {
+            ApplyDecay(state);
+            if constexpr (kBackward) {
+                if (!item.identity) {
+                    ScanQueryReady::Wait();
+                    const AscendC::GlobalTensor<float> query =
+                        memory_.Query(lane, queries_[lane]++);
+                    for (uint32_t row = 0; row < kStateRows; row += kTileRows) {
+                        AscendC::LocalTensor<float> product =
+                            LoadProduct(query[(keyRow_ + row) * columns_], kTileRows);
+                        AscendC::Axpy(state[row * columns_], product, tiling_->scale,
+                                      kTileRows * columns_);
+                        products_.FreeTensor(product);
+                    }
+                    AscendC::PipeBarrier<PIPE_V>();
+                }
+            }
+            ScanUpdatedReady::Wait();
+            const AscendC::GlobalTensor<float> updated = memory_.Updated(lane);
+            for (uint32_t row = 0; row < kStateRows; row += kTileRows) {
+                AscendC::LocalTensor<float> tile = state[row * columns_];
+                AscendC::LocalTensor<float> product =
+                    LoadProduct(updated[(keyRow_ + row) * columns_], kTileRows);
+                if constexpr (kBackward) {
+                    AscendC::Sub(tile, tile, product, kTileRows * columns_);
+                } else {
+                    AscendC::Add(tile, tile, product, kTileRows * columns_);
+                }
+                products_.FreeTensor(product);
+            }
+            AscendC::PipeBarrier<PIPE_V>();
+        }
+        if (item.last && tiling_->storesFinal != 0) {
+            StoreFinal(state, item);
+        }
+    }
+
+    // State rows times exp(gk_last * gateFactor), one factor a row.
+    __aicore__ inline void ApplyDecay(const AscendC::LocalTensor<float>& state) {
+        AscendC::LocalTensor<float> gate = gates_.template DeQue<float>();
+        AscendC::LocalTensor<float> decay = decay_.template Get<float>();
+        AscendC::Muls(gate, gate, tiling_->gateFactor, kStateRows);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Exp(gate, gate, kStateRows);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Brcb(decay, gate, kStateRows / kBlockFloats, AscendC::BrcbRepeatParams(1, 8));
+        gates_.FreeTensor(gate);
+        AscendC::PipeBarrier<PIPE_V>();
+        const uint8_t rowBlocks = static_cast<uint8_t>(columns_ / kBlockFloats);
+        const AscendC::BinaryRepeatParams params(1, 1, 0, rowBlocks, rowBlocks, 1);
+        for (uint32_t column = 0; column < columns_; column += kLanesPerRepeat) {
+            AscendC::Mul(state[column], state[column], decay, kLanesPerRepeat, kStateRows, params);
+        }
+        AscendC::PipeBarrier<PIPE_V>();
+    }
+
+    // ------------------------------------------------------------------ first and last state
+    // The lane's state was last read or written by V, and stored by MTE3.
+    __aicore__ inline void InitState(uint32_t lane, const ScanItem& item) {
+        AscendC::LocalTensor<float> state = State(lane);
+        SyncPipes<AscendC::HardEvent::MTE3_V>();
+        if (item.identity) {
+            SetIdentity(state, item);
+        } else if (tiling_->initialKind == kStateZero) {
+            AscendC::Duplicate(state, 0.0f, kStateRows * columns_);
+        } else {
+            LoadInitial(state, item);
+        }
+        AscendC::PipeBarrier<PIPE_V>();
+    }
+
+    // Rows keyRow_ .. of the identity, the slice's columns. Entry (i, i) is one block and one lane
+    // further than entry (i - 1, i - 1) eight rows apart: eight instructions of eight repeats.
+    __aicore__ inline void SetIdentity(const AscendC::LocalTensor<float>& state,
+                                       const ScanItem& item) {
+        AscendC::Duplicate(state, 0.0f, kStateRows * columns_);
+        AscendC::PipeBarrier<PIPE_V>();
+        const int32_t diagonal = static_cast<int32_t>(keyRow_) - static_cast<int32_t>(item.column);
+        if (diagonal < 0 || diagonal >= static_cast<int32_t>(columns_)) {
+            return;
+        }
+        const uint8_t stride = static_cast<uint8_t>(columns_ + 1);  // 8 rows and 8 columns further
+        for (uint32_t row = 0; row < kBlockFloats; ++row) {
+            uint64_t mask[2] = {1ULL << row, 0};
+            AscendC::Duplicate(state[row * columns_ + diagonal], 1.0f, mask,
+                               static_cast<uint8_t>(kStateRows / kBlockFloats), 1, stride);
+        }
+    }
+
+    __aicore__ inline void LoadInitial(const AscendC::LocalTensor<float>& state,
+                                       const ScanItem& item) {
+        const int64_t first = memory_.SequenceState(item) + keyRow_ * kValueDim;
+        if (tiling_->initialKind == kStateFp32) {
+            SyncPipes<AscendC::HardEvent::V_MTE2>();
+            SyncPipes<AscendC::HardEvent::MTE3_MTE2>();
+            AscendC::DataCopyPad(state, initialFp32_[first], RowsIn<float>(kStateRows, kValueDim),
+                                 AscendC::DataCopyPadExtParams<float>());
+            SyncPipes<AscendC::HardEvent::MTE2_V>();
+            return;
+        }
+        for (uint32_t row = 0; row < kStateRows; row += kTileRows) {
+            AscendC::LocalTensor<bfloat16_t> tile = products_.template AllocTensor<bfloat16_t>();
+            AscendC::DataCopyPad(tile, initialBf16_[first + row * kValueDim],
+                                 RowsIn<bfloat16_t>(kTileRows, kValueDim),
+                                 AscendC::DataCopyPadExtParams<bfloat16_t>());
+            products_.EnQue(tile);
+            tile = products_.template DeQue<bfloat16_t>();
+            AscendC::Cast(state[row * columns_], tile, AscendC::RoundMode::CAST_NONE,
+                          kTileRows * columns_);
+            products_.FreeTensor(tile);
+        }
+    }
+
+    __aicore__ inline void StoreFinal(const AscendC::LocalTensor<float>& state,
+                                      const ScanItem& item) {
+        const uint32_t pitch = kSummary ? kValueDim + kKeyDim : kValueDim;
+        const int64_t first =
+            (kSummary ? memory_.Summary(item) : memory_.SequenceState(item)) + keyRow_ * pitch;
+        SyncPipes<AscendC::HardEvent::V_MTE3>();
+        AscendC::DataCopyPad(final_[first], state, RowsOut<float>(kStateRows, pitch));
+    }
+
+    // ------------------------------------------------------------------ tiles
+    // This AIV's rows of the chunk.
+    __aicore__ inline uint32_t FirstTileRow() const {
+        return AscendC::GetSubBlockIdx() * kTileRows;
+    }
+    __aicore__ inline uint32_t TileRows(const ScanItem& item) const {
+        const uint32_t first = FirstTileRow();
+        if (item.rows <= first) {
+            return 0;
+        }
+        return item.rows - first < kTileRows ? item.rows - first : kTileRows;
+    }
+
+    template <typename T>
+    __aicore__ inline AscendC::DataCopyExtParams RowsIn(uint32_t rows, uint32_t pitch) const {
+        return AscendC::DataCopyExtParams(static_cast<uint16_t>(rows), columns_ * sizeof(T),
+                                          (pitch - columns_) * sizeof(T), 0, 0);
+    }
+    template <typename T>
+    __aicore__ inline AscendC::DataCopyExtParams RowsOut(uint32_t rows, uint32_t pitch) const {
+        return AscendC::DataCopyExtParams(static_cast<uint16_t>(rows), columns_ * sizeof(T), 0,
+                                          (pitch - columns_) * sizeof(T), 0);
+    }
+
+    // Contiguous fp32 rows from workspace; the caller frees the tile.
+    __aicore__ inline AscendC::LocalTensor<float> LoadProduct(
+        const AscendC::GlobalTensor<float>& source, uint32_t rows) {
+        AscendC::LocalTensor<float> product = products_.template AllocTensor<float>();
+        AscendC::DataCopy(product, source, rows * columns_);
+        products_.EnQue(product);
+        return products_.template DeQue<float>();
+    }
+
+    __aicore__ inline void StoreRows(const AscendC::GlobalTensor<bfloat16_t>& target,
+                                     AscendC::LocalTensor<bfloat16_t>& rowsTile, uint32_t rows,
+                                     uint32_t pitch) {
+        outputs_.EnQue(rowsTile);
+        rowsTile = outputs_.template DeQue<bfloat16_t>();
+        AscendC::DataCopyPad(target, rowsTile, RowsOut<bfloat16_t>(rows, pitch));
+        outputs_.FreeTensor(rowsTile);
+    }
+
+    const StateScanTiling* tiling_ = nullptr;
+    ScanMemory<kBackward, kSummary> memory_;
+    ScanWalker<kBackward, kSummary> walk_[kScanLanes];
+    bool pending_[kScanLanes] = {false, false};
+    uint32_t queries_[kScanLanes] = {0, 0};
+    uint32_t columns_ = 0;
+    uint32_t keyRow_ = 0;  // first of this AIV's rows of the state
+    AscendC::GlobalTensor<bfloat16_t> base_;
+    AscendC::GlobalTensor<float> gk_;
+    AscendC::GlobalTensor<float> initialFp32_;
+    AscendC::GlobalTensor<bfloat16_t> initialBf16_;
+    AscendC::GlobalTensor<float> final_;
+    AscendC::TQue<AscendC::TPosition::VECIN, 2> products_;
+    AscendC::TQue<AscendC::TPosition::VECIN, kScanLanes> bases_;
+    AscendC::TQue<AscendC::TPosition::VECIN, kScanLanes> gates_;
+    AscendC::TQue<AscendC::TPosition::VECOUT, 2> outputs_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> y_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> decay_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> states_;
+};
+
+}  // namespace kda
+
+#endif  // KDA_OP_KERNEL_COMMON_STATE_SCAN_VECTOR_H

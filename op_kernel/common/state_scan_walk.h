@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// The order in which a state scan visits chunks, common to cube and vector cores; see state_scan.h.
+#ifndef KDA_OP_KERNEL_COMMON_STATE_SCAN_WALK_H
+#define KDA_OP_KERNEL_COMMON_STATE_SCAN_WALK_H
+
+#include "kernel_operator.h"
+
+#include "chunk_index.h"
+#include "cross_core.h"
+#include "state_scan_tiling.h"
+
+namespace kda {
+
+// One flag id an edge. An edge needs no credits back: its slot is free again by the time the
+// producer has received the other side's next flag of the same lane (state_scan.h, "Slots").
+using ScanStateReady = VectorToCubeFlag<0>;
+using ScanProjectedReady = CubeToVectorFlag<1>;
+using ScanRowsReady = VectorToCubeFlag<2>;
+using ScanUpdatedReady = CubeToVectorFlag<3>;
+using ScanQueryReady = CubeToVectorFlag<4>;
+
+// All global operands of a scan. `project` and `update` are w and kg, or kg and w.
+struct StateScanOperands {
+    GM_ADDR project;  // P  bf16 [B,Hv,T,K]
+    GM_ADDR update;   // U  bf16 [B,Hv,T,K]
+    GM_ADDR base;     // u or dv  bf16 [B,Hv,T,V]
+    GM_ADDR gk;       // fp32 [B,Hv,T,K]
+    GM_ADDR query;    // qg bf16 [B,Hv,T,K], backward
+    GM_ADDR grad;     // d_o bf16, gradLayout, backward
+    GM_ADDR initial;  // [N,Hv,K,V] fp32 or bf16
+    GM_ADDR states;   // h or dh  bf16 [B,Nc,Hv,K,V]
+    GM_ADDR rows;     // v_new or dv_scan  bf16 [B,Hv,T,V]
+    GM_ADDR final;    // fp32 [N,Hv,K,V], or [N,Hv,K,V+K] for a summary
+    GM_ADDR workspace;
+};
+
+// One step of one lane: a chunk of a task, or (rows = 0) the only step of a sequence without
+// chunks.
+struct ScanItem {
+    ChunkPlace place;
+    uint32_t rows;
+    uint32_t column;  // first column of the slice, within E or within M
+    bool identity;    // a slice of M: starts from the identity, has no base and no query term
+    bool first;
+    bool last;
+    bool projects;  // P X is not known to be zero
+    bool updates;   // the state after this chunk is wanted
+};
+
+template <bool kBackward, bool kSummary>
+class ScanWalker {
+public:
+    __aicore__ inline ScanWalker() {}
+    __aicore__ inline void Init(const StateScanTiling* tiling, int64_t lane) {
+        tiling_ = tiling;
+        task_ = BlockOfCore() + lane * AscendC::GetBlockNum();
+        LoadTask();
+    }
+    __aicore__ inline bool Valid() const { return task_ < taskCount_; }
+    __aicore__ inline const ScanItem& Item() const { return item_; }
+    __aicore__ inline void Next() {
+        if (++step_ < chunks_) {
+            LoadStep();
+            return;
+        }
+        task_ += kScanLanes * AscendC::GetBlockNum();
+        LoadTask();
+    }
+
+private:
+    __aicore__ inline void LoadTask() {
+        const ChunkGeometry& geometry = tiling_->geometry;
+        taskCount_ = geometry.sequences * geometry.valueHeads * tiling_->slices;
+        if (!Valid()) {
+            return;
+        }
+        const int64_t slice = task_ % tiling_->slices;
+        const int64_t headTask = task_ / tiling_->slices;
+        sequence_ = headTask / geometry.valueHeads;
+        head_ = headTask % geometry.valueHeads;
+        chunks_ = ChunkIndex(geometry).ChunkCount(sequence_);
+        const int64_t column = slice * tiling_->sliceColumns;
+        item_.identity = kSummary && column >= kValueDim;
+        item_.column = static_cast<uint32_t>(item_.identity ? column - kValueDim : column);
+        step_ = 0;
+        LoadStep();
+    }
+    __aicore__ inline void LoadStep() {
+        const int64_t chunk = kBackward ? chunks_ - 1 - step_ : step_;
+        item_.place = ChunkIndex(tiling_->geometry).Locate(sequence_, head_, chunk);
+        item_.rows = chunks_ == 0 ? 0 : item_.place.rows;
+        item_.first = step_ == 0;
+        item_.last = step_ + 1 >= chunks_;
+        const bool zero = tiling_->initialKind == kStateZero && !item_.identity;
+        item_.projects = item_.rows > 0 && !(item_.first && zero);
+        item_.updates = item_.rows > 0 && !(item_.last && tiling_->storesFinal == 0);
+    }
+
+    const StateScanTiling* tiling_ = nullptr;
+    int64_t task_ = 0;
+    int64_t taskCount_ = 0;
+    int64_t sequence_ = 0;
+    int64_t head_ = 0;
+    int64_t chunks_ = 0;
+    int64_t step_ = 0;
+    ScanItem item_;
+};
+
+// Offsets that both sides compute.
+template <bool kBackward, bool kSummary>
+class ScanMemory {
+public:
+    __aicore__ inline void Init(const StateScanTiling* tiling, const StateScanOperands& operands) {
+        tiling_ = tiling;
+        columns_ = static_cast<uint32_t>(tiling->sliceColumns);
+        const int64_t lanes = BlockOfCore() * kScanLanes;
+        workspace_ = operands.workspace + lanes * StateScanLaneBytes(columns_, kBackward, kSummary);
+        states_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.states);
+        rows_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.rows);
+    }
+
+    __aicore__ inline uint32_t Columns() const { return columns_; }
+
+    // Row 0 of an operand [B,Hv,T,K] of the item's chunk.
+    __aicore__ inline int64_t KeyRows(const ScanItem& item) const {
+        return ChunkIndex(tiling_->geometry).ValueCacheOffset(item.place, kKeyDim);
+    }
+    // Row 0 of an operand [B,Hv,T,V], at the slice's first column.
+    __aicore__ inline int64_t ValueRows(const ScanItem& item) const {
+        return ChunkIndex(tiling_->geometry).ValueCacheOffset(item.place, kValueDim) + item.column;
+    }
+    // [N,Hv,K,V] at the slice's first column.
+    __aicore__ inline int64_t SequenceState(const ScanItem& item) const {
+        return ChunkIndex(tiling_->geometry).SequenceStateOffset(item.place, kKeyDim, kValueDim) +
+               item.column;
+    }
+    // [N,Hv,K,V+K] at the slice's first column.
+    __aicore__ inline int64_t Summary(const ScanItem& item) const {
+        return ChunkIndex(tiling_->geometry)
+                   .SequenceStateOffset(item.place, kKeyDim, kValueDim + kKeyDim) +
+               (item.identity ? kValueDim : 0) + item.column;
+    }
+
+    // bf16 state before (backward: after) the chunk, rows at StatePitch().
+    __aicore__ inline AscendC::GlobalTensor<bfloat16_t> State(const ScanItem& item,
+                                                              uint32_t lane) const {
+        if constexpr (kSummary) {
+            return Part<bfloat16_t>(lane, 4 * (kChunkRows + kKeyDim) + QueryBytes());
+        }
+        return states_[ChunkIndex(tiling_->geometry)
+                           .ChunkStateOffset(item.place, kKeyDim, kValueDim) +
+                       item.column];
+    }
+    // bf16 y of the chunk, rows at StatePitch().
+    __aicore__ inline AscendC::GlobalTensor<bfloat16_t> Rows(const ScanItem& item,
+                                                             uint32_t lane) const {
+        if constexpr (kSummary) {
+            return Part<bfloat16_t>(lane, 4 * (kChunkRows + kKeyDim) + QueryBytes() + 2 * kKeyDim);
+        }
+        return rows_[ValueRows(item)];
+    }
+    __aicore__ inline uint32_t StatePitch() const { return kSummary ? columns_ : kValueDim; }
+
+    __aicore__ inline AscendC::GlobalTensor<float> Projected(uint32_t lane) const {
+        return Part<float>(lane, 0);
+    }
+    __aicore__ inline AscendC::GlobalTensor<float> Updated(uint32_t lane) const {
+        return Part<float>(lane, 4 * kChunkRows);
+    }
+    // Counted by the lane's query products: one may be written while the one before is still read.
+    __aicore__ inline AscendC::GlobalTensor<float> Query(uint32_t lane, uint32_t number) const {
+        return Part<float>(lane, 4 * (kChunkRows + kKeyDim) + number % 2 * 4 * kKeyDim);
+    }
+
+private:
+    __aicore__ static inline constexpr int64_t QueryBytes() {
+        return kBackward ? 4 * 2 * kKeyDim : 0;
+    }
+    template <typename T>
+    __aicore__ inline AscendC::GlobalTensor<T> Part(uint32_t lane, int64_t bytesPerColumn) const {
+        AscendC::GlobalTensor<T> part;
+        part.SetGlobalBuffer((__gm__ T*)(workspace_ +
+                                         lane * StateScanLaneBytes(columns_, kBackward, kSummary) +
+                                         bytesPerColumn * columns_));
+        return part;
+    }
+
+    const StateScanTiling* tiling_ = nullptr;
+    uint32_t columns_ = 0;
+    GM_ADDR workspace_ = nullptr;
+    AscendC::GlobalTensor<bfloat16_t> states_;
+    AscendC::GlobalTensor<bfloat16_t> rows_;
+};
+
+}  // namespace kda
+
+#endif  // KDA_OP_KERNEL_COMMON_STATE_SCAN_WALK_H
