@@ -72,12 +72,13 @@ __aicore__ inline void MakeBlockFactors(const Tile& factorP, const Tile& factorN
     TileDivide(factorN, one, factorP, 64);
 }
 
-// dst rows of block I = src rows of block I * vectors[first + I], for the first `blocks` blocks.
+// dst rows of block I = src rows of block I * vectors[I], for `blocks` blocks; vectors: the 128
+// values of the first of those blocks, and the following ones behind it.
 __aicore__ inline void BlockRowMul(const Tile& dst, const Tile& src, const Tile& vectors,
-                                   int32_t firstVector, int32_t blocks) {
+                                   int32_t blocks) {
     for (int32_t block = 0; block < blocks; ++block) {
         const int32_t first = block * kBlockRows * 128;
-        RowMul(dst[first], src[first], DecayVectors::At(vectors, firstVector + block), kBlockRows);
+        RowMul(dst[first], src[first], vectors[block * 128], kBlockRows);
     }
 }
 

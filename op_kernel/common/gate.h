@@ -32,15 +32,18 @@ __aicore__ inline void ScaledSigmoidOfNegative(const Tile& tile, const Tile& num
     TileDivide<kWidth>(tile, numerator, tile, rows);
 }
 
-// tile: raw gate -> lower_bound * sigmoid(exp(a_log) * (g + dt_bias)) times the factor folded into
-// `bound`, a block of eight equal values (lower_bound * log2(e) for gk in units of log2).
+// tile = lower_bound * sigmoid(exp(a_log) * (raw + dt_bias)) times the factor folded into `bound`,
+// a block of eight equal values (lower_bound * log2(e) for gk in units of log2). raw may be tile.
 // Rows from `rows` to 64 become zero: pad tokens neither decay nor count.
-__aicore__ inline void ActivateSafeGate(const Tile& tile, const Tile& dtBias, bool hasDtBias,
-                                        const Tile& negRate, const Tile& bound, int32_t rows) {
+__aicore__ inline void ActivateSafeGate(const Tile& tile, const Tile& raw, const Tile& dtBias,
+                                        bool hasDtBias, const Tile& negRate, const Tile& bound,
+                                        int32_t rows) {
     if (hasDtBias) {
-        RowAdd(tile, tile, dtBias, rows);
+        RowAdd(tile, raw, dtBias, rows);
+        TileScale(tile, tile, negRate, rows);
+    } else {
+        TileScale(tile, raw, negRate, rows);
     }
-    TileScale(tile, tile, negRate, rows);
     ScaledSigmoidOfNegative(tile, bound, rows);
     ClearRows(tile, rows, 64);
 }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// Stage 4: the output, from the chunk states.
+#include "common/op_params.h"
+#include "common/stage_tiling.h"
+#include "../op_kernel/chunk_kda_fwd_finalize_tiling_data.h"
+
+namespace optiling {
+namespace {
+
+enum FwdFinalizeInput { kQgScaled = 0, kAqk = 1, kVNew = 2, kH = 3, kCu = 4, kIndices = 5 };
+enum FwdFinalizeAttr { kOutputLayout = 0, kStateVFirst = 1 };
+
+ge::graphStatus TilingFunc(gert::TilingContext* context) {
+    kda::StageTiling tiling(context);
+    const kda::Operand qgScaled = tiling.Input(kQgScaled, "qg_scaled");
+    const kda::Operand aqk = tiling.Input(kAqk, "aqk");
+    const kda::Operand vNew = tiling.Input(kVNew, "v_new");
+    const kda::Operand h = tiling.Input(kH, "h");
+    const kda::Operand o = tiling.Output(0, "o");
+    const bool tokenMajor =
+        tiling.IsTokenMajor("output_layout", tiling.String(kOutputLayout, "output_layout"));
+    tiling.RefusePacked(kCu, kIndices);
+    tiling.Refuse(tiling.Bool(kStateVFirst, "state_v_first"), "state_v_first=True");
+
+    tiling.ExpectRank(qgScaled, 4);
+    const int64_t batch = qgScaled.Dim(0);
+    const int64_t heads = qgScaled.Dim(1);
+    const int64_t tokens = qgScaled.Dim(2);
+    const kda::ChunkGeometry geometry =
+        tiling.Geometry(batch, tokens, heads, heads, kda::kChunkRows);
+    tiling.Expect(qgScaled, ge::DT_BF16, {batch, heads, tokens, kda::kKeyDim});
+    tiling.Expect(aqk, ge::DT_BF16, {batch, heads, tokens, kda::kChunkRows});
+    tiling.Expect(vNew, ge::DT_BF16, {batch, heads, tokens, kda::kValueDim});
+    tiling.Expect(h, ge::DT_BF16,
+                  {batch, geometry.chunksPerBatchRow, heads, kda::kKeyDim, kda::kValueDim});
+    tiling.Expect(o, ge::DT_BF16,
+                  kda::StageTiling::RowDims(tokenMajor, batch, heads, tokens, kda::kValueDim));
+    ChunkKdaFwdFinalizeTilingData* data = tiling.Data<ChunkKdaFwdFinalizeTilingData>();
+    if (!tiling.Ok()) {
+        return ge::GRAPH_FAILED;
+    }
+    data->geometry = geometry;
+    data->output = kda::StageTiling::RowLayout(tokenMajor, heads, tokens, kda::kValueDim);
+    tiling.Launch(tiling.BlockCount(geometry.totalChunks * heads), 0, 0, false);
+    return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
+}
+
+ge::graphStatus InferShape(gert::InferShapeContext* context) {
+    const gert::Shape* rows = context->GetInputShape(kVNew);
+    const char* layout = context->GetAttrs()->GetAttrPointer<char>(kOutputLayout);
+    if (rows->GetDimNum() != 4 || layout == nullptr) {
+        return ge::GRAPH_FAILED;
+    }
+    const bool tokenMajor = std::string(layout) == "BSND";
+    *context->GetOutputShape(0) = gert::Shape({rows->GetDim(0), rows->GetDim(tokenMajor ? 2 : 1),
+                                               rows->GetDim(tokenMajor ? 1 : 2), rows->GetDim(3)});
+    return ge::GRAPH_SUCCESS;
+}
+
+ge::graphStatus InferDataType(gert::InferDataTypeContext* context) {
+    return context->SetOutputDataType(0, context->GetInputDataType(kVNew));
+}
+
+}  // namespace
+}  // namespace optiling
+
+namespace ops {
+class ChunkKdaFwdFinalize : public OpDef {
+public:
+    explicit ChunkKdaFwdFinalize(const char* name) : OpDef(name) {
+        const std::vector<ge::DataType> bf16 = {ge::DT_BF16};
+        kda::Required(Input("qg_scaled"), bf16);
+        kda::Required(Input("aqk"), bf16);
+        kda::Required(Input("v_new"), bf16);
+        kda::Required(Input("h"), bf16);
+        kda::OptionalIndices(Input("cu_seqlens"), 1);
+        kda::OptionalIndices(Input("chunk_indices"), 1);
+        kda::Required(Output("o"), bf16);
+        Attr("output_layout").AttrType(OPTIONAL).String("BSND");
+        Attr("state_v_first").AttrType(OPTIONAL).Bool(false);
+        SetInferShape(optiling::InferShape);
+        SetInferDataType(optiling::InferDataType);
+        AICore().SetTiling(optiling::TilingFunc);
+        kda::ForAscend910B(AICore());
+    }
+};
+OP_ADD(ChunkKdaFwdFinalize);
+}  // namespace ops

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// Stage 1: everything of a chunk that does not depend on the state.
+#include <cmath>
+
+#include "common/op_params.h"
+#include "common/stage_tiling.h"
+#include "../op_kernel/chunk_kda_fwd_prepare_tiling_data.h"
+
+namespace optiling {
+namespace {
+
+enum FwdPrepareInput {
+    kQ = 0,
+    kK = 1,
+    kV = 2,
+    kG = 3,
+    kBeta = 4,
+    kALog = 5,
+    kDtBias = 6,
+    kCu = 7,
+    kIndices = 8
+};
+enum FwdPrepareOutput {
+    kGk = 0,
+    kAqk = 1,
+    kAkk = 2,
+    kW = 3,
+    kU = 4,
+    kQg = 5,
+    kKg = 6,
+    kQgScaled = 7,
+    kQHat = 8,
+    kKHat = 9,
+    kQRstd = 10,
+    kKRstd = 11,
+    kBetaEff = 12
+};
+enum FwdPrepareAttr {
+    kScale = 0,
+    kChunkSize = 1,
+    kLayout = 2,
+    kEpsilon = 3,
+    kUseL2Norm = 4,
+    kUseGate = 5,
+    kUseBetaSigmoid = 6,
+    kAllowNegEigval = 7,
+    kSafeGate = 8,
+    kLowerBound = 9,
+    kUseExp2 = 10,
+    kBackwardMode = 11
+};
+
+// Which optional outputs backward_mode asks for.
+struct Selection {
+    bool akk;
+    bool qg;
+    bool hatted;
+};
+
+bool Select(const std::string& mode, Selection& selection) {
+    selection.akk = mode == "forward" || mode == "save";
+    selection.qg = mode == "save";
+    selection.hatted = mode == "recompute" || mode == "save";
+    return selection.akk || selection.hatted || mode == "none";
+}
+
+void ExpectOutput(kda::StageTiling& tiling, size_t index, const char* name, bool wanted,
+                  ge::DataType type, const kda::Dims& dims) {
+    const kda::Operand output = tiling.OptionalOutput(index, name);
+    if (wanted && !output.present) {
+        tiling.Fail("output %s is required by backward_mode and the norm attribute, got none",
+                    name);
+    }
+    if (wanted) {
+        tiling.Expect(output, type, dims);
+    }
+}
+
+// What the signature has and this version has not.
+void RefuseOptions(kda::StageTiling& tiling) {
+    tiling.RefusePacked(kCu, kIndices);
+    tiling.Refuse(!tiling.Bool(kUseGate, "use_gate_in_kernel"), "use_gate_in_kernel=False");
+    tiling.Refuse(!tiling.Bool(kSafeGate, "safe_gate"), "safe_gate=False");
+    tiling.Refuse(tiling.Bool(kAllowNegEigval, "allow_neg_eigval"), "allow_neg_eigval=True");
+    tiling.Refuse(!tiling.Bool(kUseExp2, "use_exp2"), "use_exp2=False");
+}
+
+void ExpectParameters(kda::StageTiling& tiling, const ChunkKdaFwdPrepareTilingData& data) {
+    if (!std::isfinite(data.scale)) {
+        tiling.Fail("scale: expected a finite number, got %f", data.scale);
+    }
+    if (!std::isfinite(data.epsilon) || data.epsilon < 0) {
+        tiling.Fail("epsilon: expected a finite number >= 0, got %f", data.epsilon);
+    }
+    if (!(data.lowerBound >= -5.0f && data.lowerBound < 0.0f)) {
+        tiling.Fail("lower_bound: expected a number in [-5, 0), got %f", data.lowerBound);
+    }
+}
+
+ge::graphStatus TilingFunc(gert::TilingContext* context) {
+    kda::StageTiling tiling(context);
+    const kda::Operand q = tiling.Input(kQ, "q");
+    const kda::Operand k = tiling.Input(kK, "k");
+    const kda::Operand v = tiling.Input(kV, "v");
+    const kda::Operand g = tiling.Input(kG, "g");
+    const kda::Operand beta = tiling.Input(kBeta, "beta");
+    const kda::Operand aLog = tiling.OptionalInput(kALog, "a_log");
+    const kda::Operand dtBias = tiling.OptionalInput(kDtBias, "dt_bias");
+    const bool tokenMajor = tiling.IsTokenMajor("layout", tiling.String(kLayout, "layout"));
+    const std::string mode = tiling.String(kBackwardMode, "backward_mode");
+    Selection selection = Selection();
+    if (!Select(mode, selection)) {
+        tiling.Fail("backward_mode: expected none, forward, recompute or save, got '%s'",
+                    mode.c_str());
+    }
+    RefuseOptions(tiling);
+
+    tiling.ExpectRank(q, 4);
+    tiling.ExpectRank(v, 4);
+    const size_t headAxis = tokenMajor ? 2 : 1;
+    const int64_t batch = q.Dim(0);
+    const int64_t tokens = q.Dim(tokenMajor ? 1 : 2);
+    const int64_t keyHeads = q.Dim(headAxis);
+    const int64_t valueHeads = v.Dim(headAxis);
+    const kda::ChunkGeometry geometry =
+        tiling.Geometry(batch, tokens, valueHeads, keyHeads, tiling.Int(kChunkSize, "chunk_size"));
+    tiling.Refuse(valueHeads != keyHeads, "a different number of value heads and key heads");
+
+    const int64_t width = kda::kKeyDim;
+    const kda::Dims keyRows = kda::StageTiling::RowDims(tokenMajor, batch, keyHeads, tokens, width);
+    const kda::Dims valueRows =
+        kda::StageTiling::RowDims(tokenMajor, batch, valueHeads, tokens, width);
+    const kda::Dims values = kda::StageTiling::RowDims(tokenMajor, batch, valueHeads, tokens);
+    tiling.Expect(q, ge::DT_BF16, keyRows);
+    tiling.Expect(k, ge::DT_BF16, keyRows);
+    tiling.Expect(v, ge::DT_BF16, valueRows);
+    tiling.ExpectType(g, ge::DT_BF16, ge::DT_FLOAT);
+    tiling.ExpectShape(g, valueRows);
+    tiling.ExpectType(beta, ge::DT_BF16, ge::DT_FLOAT);
+    tiling.ExpectShape(beta, values);
+    if (!aLog.present) {
+        tiling.Fail("input a_log is required with use_gate_in_kernel, got none");
+    }
+    tiling.Expect(aLog, ge::DT_FLOAT, {valueHeads});
+    tiling.ExpectType(dtBias, ge::DT_FLOAT);
+    if (dtBias.dims.size() != 1) {  // [Hv, K], or flat
+        tiling.ExpectShape(dtBias, {valueHeads, width});
+    } else {
+        tiling.ExpectShape(dtBias, {valueHeads * width});
+    }
+
+    const kda::Dims keyCache = {batch, keyHeads, tokens, width};
+    const kda::Dims cache = {batch, valueHeads, tokens, width};
+    const kda::Dims scores = {batch, valueHeads, tokens, kda::kChunkRows};
+    const bool normalize = tiling.Bool(kUseL2Norm, "use_qk_l2norm_in_kernel");
+    tiling.Expect(tiling.Output(kGk, "gk"), ge::DT_FLOAT, cache);
+    tiling.Expect(tiling.Output(kAqk, "aqk"), ge::DT_BF16, scores);
+    ExpectOutput(tiling, kAkk, "akk", selection.akk, ge::DT_BF16, scores);
+    tiling.Expect(tiling.Output(kW, "w"), ge::DT_BF16, cache);
+    tiling.Expect(tiling.Output(kU, "u"), ge::DT_BF16, cache);
+    ExpectOutput(tiling, kQg, "qg", selection.qg, ge::DT_BF16, cache);
+    tiling.Expect(tiling.Output(kKg, "kg"), ge::DT_BF16, cache);
+    tiling.Expect(tiling.Output(kQgScaled, "qg_scaled"), ge::DT_BF16, cache);
+    ExpectOutput(tiling, kQHat, "q_hat", selection.hatted, ge::DT_BF16, keyCache);
+    ExpectOutput(tiling, kKHat, "k_hat", selection.hatted, ge::DT_BF16, keyCache);
+    const kda::Dims keyValues = {batch, keyHeads, tokens};
+    ExpectOutput(tiling, kQRstd, "q_rstd", selection.hatted && normalize, ge::DT_FLOAT, keyValues);
+    ExpectOutput(tiling, kKRstd, "k_rstd", selection.hatted && normalize, ge::DT_FLOAT, keyValues);
+    ExpectOutput(tiling, kBetaEff, "beta_eff", selection.hatted, ge::DT_FLOAT,
+                 {batch, valueHeads, tokens});
+
+    ChunkKdaFwdPrepareTilingData* data = tiling.Data<ChunkKdaFwdPrepareTilingData>();
+    if (!tiling.Ok()) {
+        return ge::GRAPH_FAILED;
+    }
+    data->geometry = geometry;
+    data->keyLayout = kda::StageTiling::RowLayout(tokenMajor, keyHeads, tokens, width);
+    data->valueLayout = kda::StageTiling::RowLayout(tokenMajor, valueHeads, tokens, width);
+    data->gateLayout = data->valueLayout;
+    data->betaLayout = kda::StageTiling::RowLayout(tokenMajor, valueHeads, tokens, 1);
+    data->scale = tiling.Float(kScale, "scale");
+    data->epsilon = tiling.Float(kEpsilon, "epsilon");
+    data->lowerBound = tiling.Float(kLowerBound, "lower_bound");
+    data->gateIsFloat = g.type == ge::DT_FLOAT;
+    data->betaIsFloat = beta.type == ge::DT_FLOAT;
+    data->hasDtBias = dtBias.present;
+    data->normalize = normalize;
+    data->betaSigmoid = tiling.Bool(kUseBetaSigmoid, "use_beta_sigmoid_in_kernel");
+    data->saveAkk = selection.akk;
+    data->saveQg = selection.qg;
+    data->saveHatted = selection.hatted;
+    data->reserved = 0;
+    ExpectParameters(tiling, *data);
+    // A block works on pairs of tasks, one for each of its vector cores.
+    const int64_t pairs = (geometry.totalChunks * keyHeads + 1) / 2;
+    tiling.Launch(tiling.BlockCount(pairs), kda::kFwdPrepareBytesPerBlock, 0, false);
+    return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
+}
+
+// Head-major caches from q and v in `layout`; the optional outputs that a mode leaves out get the
+// shape they would have.
+ge::graphStatus InferShape(gert::InferShapeContext* context) {
+    const gert::Shape* q = context->GetInputShape(kQ);
+    const gert::Shape* v = context->GetInputShape(kV);
+    const char* layout = context->GetAttrs()->GetAttrPointer<char>(kLayout);
+    if (q->GetDimNum() != 4 || v->GetDimNum() != 4 || layout == nullptr) {
+        return ge::GRAPH_FAILED;
+    }
+    const bool tokenMajor = std::string(layout) == "BSND";
+    const int64_t tokens = q->GetDim(tokenMajor ? 1 : 2);
+    const int64_t keyHeads = q->GetDim(tokenMajor ? 2 : 1);
+    const int64_t valueHeads = v->GetDim(tokenMajor ? 2 : 1);
+    const int64_t widths[] = {q->GetDim(3),
+                              kda::kChunkRows,
+                              kda::kChunkRows,
+                              q->GetDim(3),
+                              v->GetDim(3),
+                              q->GetDim(3),
+                              q->GetDim(3),
+                              q->GetDim(3),
+                              q->GetDim(3),
+                              q->GetDim(3),
+                              0,
+                              0,
+                              0};
+    for (size_t i = 0; i <= kBetaEff; ++i) {
+        gert::Shape* shape = context->GetOutputShape(i);
+        if (shape == nullptr) {
+            continue;
+        }
+        const bool ofKeys = i >= kQHat && i <= kKRstd;
+        *shape = gert::Shape({q->GetDim(0), ofKeys ? keyHeads : valueHeads, tokens});
+        if (widths[i] != 0) {
+            shape->AppendDim(widths[i]);
+        }
+    }
+    return ge::GRAPH_SUCCESS;
+}
+
+ge::graphStatus InferDataType(gert::InferDataTypeContext* context) {
+    for (size_t i = 0; i <= kBetaEff; ++i) {
+        const bool isFloat = i == kGk || i >= kQRstd;
+        context->SetOutputDataType(i, isFloat ? ge::DT_FLOAT : context->GetInputDataType(kQ));
+    }
+    return ge::GRAPH_SUCCESS;
+}
+
+}  // namespace
+}  // namespace optiling
+
+namespace ops {
+class ChunkKdaFwdPrepare : public OpDef {
+public:
+    explicit ChunkKdaFwdPrepare(const char* name) : OpDef(name) {
+        const size_t columns = 4;
+        const std::vector<ge::DataType> bf16(columns, ge::DT_BF16);
+        const std::vector<ge::DataType> fp32(columns, ge::DT_FLOAT);
+        kda::Required(Input("q"), bf16);
+        kda::Required(Input("k"), bf16);
+        kda::Required(Input("v"), bf16);
+        kda::Required(Input("g"), {ge::DT_BF16, ge::DT_BF16, ge::DT_FLOAT, ge::DT_FLOAT});
+        kda::Required(Input("beta"), {ge::DT_BF16, ge::DT_FLOAT, ge::DT_BF16, ge::DT_FLOAT});
+        kda::Optional(Input("a_log"), fp32);
+        kda::Optional(Input("dt_bias"), fp32);
+        kda::OptionalIndices(Input("cu_seqlens"), columns);
+        kda::OptionalIndices(Input("chunk_indices"), columns);
+        kda::Required(Output("gk"), fp32);
+        kda::Required(Output("aqk"), bf16);
+        kda::Optional(Output("akk"), bf16);
+        kda::Required(Output("w"), bf16);
+        kda::Required(Output("u"), bf16);
+        kda::Optional(Output("qg"), bf16);
+        kda::Required(Output("kg"), bf16);
+        kda::Required(Output("qg_scaled"), bf16);
+        kda::Optional(Output("q_hat"), bf16);
+        kda::Optional(Output("k_hat"), bf16);
+        kda::Optional(Output("q_rstd"), fp32);
+        kda::Optional(Output("k_rstd"), fp32);
+        kda::Optional(Output("beta_eff"), fp32);
+        Attr("scale").AttrType(REQUIRED).Float();
+        Attr("chunk_size").AttrType(OPTIONAL).Int(64);
+        Attr("layout").AttrType(OPTIONAL).String("BNSD");
+        Attr("epsilon").AttrType(OPTIONAL).Float(1e-6f);
+        Attr("use_qk_l2norm_in_kernel").AttrType(OPTIONAL).Bool(false);
+        Attr("use_gate_in_kernel").AttrType(OPTIONAL).Bool(false);
+        Attr("use_beta_sigmoid_in_kernel").AttrType(OPTIONAL).Bool(false);
+        Attr("allow_neg_eigval").AttrType(OPTIONAL).Bool(false);
+        Attr("safe_gate").AttrType(OPTIONAL).Bool(false);
+        Attr("lower_bound").AttrType(OPTIONAL).Float(-5.0f);
+        Attr("use_exp2").AttrType(OPTIONAL).Bool(true);
+        Attr("backward_mode").AttrType(OPTIONAL).String("save");
+        SetInferShape(optiling::InferShape);
+        SetInferDataType(optiling::InferDataType);
+        AICore().SetTiling(optiling::TilingFunc);
+        kda::ForAscend910B(AICore());
+    }
+};
+OP_ADD(ChunkKdaFwdPrepare);
+}  // namespace ops

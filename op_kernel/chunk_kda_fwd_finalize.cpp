@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// fwd_finalize: o = qg_scaled h + Aqk v_new. Cube only: both products of a chunk and value head
+// accumulate in one L0C tile, and one Fixpipe rounds it once and writes it where the output's
+// layout wants it. Two tasks are in flight: one loads while the other multiplies.
+//
+// Cube work of a task with R rows, in multiply-adds: max(R, 16 if R = 1) * 128 * (128 + R),
+// 1,572,864 for a full chunk.
+#include "kernel_operator.h"
+
+#include "chunk_kda_fwd_finalize_tiling_data.h"
+#include "common/chunk_index.h"
+#include "common/cube.h"
+
+namespace kda {
+
+struct FwdFinalizeOperands {
+    GM_ADDR qgScaled;
+    GM_ADDR aqk;
+    GM_ADDR vNew;
+    GM_ADDR h;
+    GM_ADDR o;
+};
+
+class FwdFinalize {
+public:
+    __aicore__ inline FwdFinalize(const ChunkKdaFwdFinalizeTilingData& tiling,
+                                  const FwdFinalizeOperands& gm)
+        : tiling_(tiling), gm_(gm), index_(tiling.geometry) {}
+
+    __aicore__ inline void Init(AscendC::TPipe& pipe) {
+        l0_.Init(pipe);
+        pipe.InitBuffer(left_, 2, (kKeyDim + kChunkRows) * kChunkRows * sizeof(bfloat16_t));
+        pipe.InitBuffer(right_, 2, (kKeyDim + kChunkRows) * kValueDim * sizeof(bfloat16_t));
+    }
+
+    __aicore__ inline void Process() {
+        const int64_t heads = tiling_.geometry.valueHeads;
+        const int64_t tasks = index_.ChunkTaskCount(heads);
+        const int64_t blocks = AscendC::GetBlockNum();
+        int64_t task = AscendC::GetBlockIdx();
+        if (task < tasks) {
+            Load(index_.LocateTask(task, heads));
+        }
+        for (; task < tasks; task += blocks) {
+            if (task + blocks < tasks) {
+                Load(index_.LocateTask(task + blocks, heads));
+            }
+            Compute(index_.LocateTask(task, heads));
+        }
+    }
+
+private:
+    using L1 = AscendC::LocalTensor<bfloat16_t>;
+
+    __aicore__ inline AscendC::GlobalTensor<bfloat16_t> Bf16(GM_ADDR base, int64_t offset) const {
+        AscendC::GlobalTensor<bfloat16_t> tensor;
+        tensor.SetGlobalBuffer((__gm__ bfloat16_t*)base + offset);
+        return tensor;
+    }
+
+    __aicore__ inline void Load(const ChunkPlace& place) {
+        const uint32_t rows = static_cast<uint32_t>(place.rows);
+        L1 left = left_.AllocTensor<bfloat16_t>();
+        LoadNdToL1(left, Bf16(gm_.qgScaled, index_.ValueCacheOffset(place, kKeyDim)), rows, kKeyDim,
+                   kKeyDim, kChunkRows);
+        LoadNdToL1(left[kChunkRows * kKeyDim],
+                   Bf16(gm_.aqk, index_.ValueCacheOffset(place, kChunkRows)), rows, kChunkRows,
+                   kChunkRows, kChunkRows);
+        left_.EnQue(left);
+        L1 right = right_.AllocTensor<bfloat16_t>();
+        LoadNdToL1(right, Bf16(gm_.h, index_.ChunkStateOffset(place, kKeyDim, kValueDim)), kKeyDim,
+                   kValueDim, kValueDim);
+        LoadNdToL1(right[kKeyDim * kValueDim],
+                   Bf16(gm_.vNew, index_.ValueCacheOffset(place, kValueDim)), rows, kValueDim,
+                   kValueDim, kChunkRows);
+        right_.EnQue(right);
+    }
+
+    __aicore__ inline void Compute(const ChunkPlace& place) {
+        const uint32_t rows = static_cast<uint32_t>(place.rows);
+        L1 left = left_.DeQue<bfloat16_t>();
+        L1 right = right_.DeQue<bfloat16_t>();
+        auto c = l0_.AllocC();
+        auto a = l0_.AllocA<bfloat16_t>();
+        LoadA(a, left, rows, kKeyDim, kChunkRows);
+        auto b = l0_.AllocB<bfloat16_t>();
+        LoadB(b, right, kKeyDim, kValueDim, kKeyDim);
+        l0_.Multiply(c, a, b, rows, kValueDim, kKeyDim);
+        a = l0_.AllocA<bfloat16_t>();
+        LoadA(a, left[kChunkRows * kKeyDim], rows, rows, kChunkRows);
+        b = l0_.AllocB<bfloat16_t>();
+        LoadB(b, right[kKeyDim * kValueDim], rows, kValueDim, kChunkRows);
+        left_.FreeTensor(left);
+        right_.FreeTensor(right);
+        l0_.Multiply(c, a, b, rows, kValueDim, rows, true);
+        l0_.FinishC(c);
+        StoreC(Bf16(gm_.o, ChunkIndex::RowOffset(tiling_.output, place)), c, rows, kValueDim,
+               static_cast<uint64_t>(tiling_.output.tokenStride));
+        l0_.FreeC(c);
+    }
+
+    const ChunkKdaFwdFinalizeTilingData& tiling_;
+    const FwdFinalizeOperands& gm_;
+    ChunkIndex index_;
+    CubeBuffers l0_;
+    AscendC::TQue<AscendC::TPosition::A1, 2> left_;   // qg_scaled, Aqk
+    AscendC::TQue<AscendC::TPosition::B1, 2> right_;  // h, v_new
+};
+
+}  // namespace kda
+
+extern "C" __global__ __aicore__ void chunk_kda_fwd_finalize(GM_ADDR qg_scaled, GM_ADDR aqk,
+                                                             GM_ADDR v_new, GM_ADDR h,
+                                                             GM_ADDR cu_seqlens,
+                                                             GM_ADDR chunk_indices, GM_ADDR o,
+                                                             GM_ADDR workspace, GM_ADDR tiling) {
+    REGISTER_TILING_DEFAULT(ChunkKdaFwdFinalizeTilingData);
+    GET_TILING_DATA_WITH_STRUCT(ChunkKdaFwdFinalizeTilingData, tilingData, tiling);
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    (void)cu_seqlens;
+    (void)chunk_indices;
+    (void)workspace;
+    if ASCEND_IS_AIC {
+        const kda::FwdFinalizeOperands operands = {qg_scaled, aqk, v_new, h, o};
+        AscendC::TPipe pipe;
+        kda::FwdFinalize stage(tilingData, operands);
+        stage.Init(pipe);
+        stage.Process();
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// Cube half of fwd_prepare. See chunk_kda_fwd_prepare.cpp for the order of work.
+#ifndef KDA_OP_KERNEL_CHUNK_KDA_FWD_PREPARE_CUBE_H
+#define KDA_OP_KERNEL_CHUNK_KDA_FWD_PREPARE_CUBE_H
+
+#include "chunk_kda_fwd_prepare_units.h"
+#include "common/cube.h"
+
+namespace kda {
+
+class FwdPrepareCube {
+public:
+    __aicore__ inline FwdPrepareCube(const ChunkKdaFwdPrepareTilingData& tiling,
+                                     const FwdPrepareOperands& gm)
+        : tiling_(tiling), gm_(gm), index_(tiling.geometry), units_(tiling.geometry) {}
+
+    __aicore__ inline void Init(AscendC::TPipe& pipe) {
+        l0_.Init(pipe);
+        pipe.InitBuffer(scoreOperands_, 2, (kStackRows + kColumnRows) * 128 * sizeof(bfloat16_t));
+        pipe.InitBuffer(outputOperands_, 2, (64 * 64 + 2 * 64 * 128) * sizeof(bfloat16_t));
+    }
+
+    __aicore__ inline void Process() {
+        const int64_t rounds = units_.Rounds();
+        for (int64_t round = 0; round <= rounds; ++round) {
+            FwdPrepareUnit unit;
+            if (round < rounds) {
+                operands_.Wait();
+                for (int64_t sub = 0; sub < 2; ++sub) {
+                    if (units_.Find(round, sub, unit)) {
+                        WriteScores(unit, units_.Space(round, sub));
+                    }
+                }
+                ScoreFlag::Set();
+            }
+            if (round > 0) {
+                InverseFlag::Wait();
+                for (int64_t sub = 0; sub < 2; ++sub) {
+                    if (units_.Find(round - 1, sub, unit)) {
+                        WriteWU(unit, units_.Space(round - 1, sub));
+                    }
+                }
+                operands_.Release();
+            }
+        }
+    }
+
+private:
+    using L1 = AscendC::LocalTensor<bfloat16_t>;
+    using L0C = AscendC::LocalTensor<float>;
+
+    static constexpr uint32_t kStackRows = 128;
+    static constexpr uint32_t kColumnRows = 160;
+    static constexpr uint32_t kPairRows = 32;  // q and k rows of one row block
+
+    __aicore__ inline AscendC::GlobalTensor<bfloat16_t> Bf16(GM_ADDR base, int64_t offset) const {
+        AscendC::GlobalTensor<bfloat16_t> tensor;
+        tensor.SetGlobalBuffer((__gm__ bfloat16_t*)base + offset);
+        return tensor;
+    }
+    __aicore__ inline AscendC::GlobalTensor<float> Scores(int64_t space, int64_t part,
+                                                          int64_t offset) const {
+        AscendC::GlobalTensor<float> tensor;
+        tensor.SetGlobalBuffer((__gm__ float*)(gm_.workspace + space + part) + offset);
+        return tensor;
+    }
+
+    // Row block I: [q P; k P]_I against the columns J <= I.
+    __aicore__ inline void WriteScores(const FwdPrepareUnit& unit, int64_t space) {
+        const uint32_t blocks = CeilDiv(unit.place.rows, kFractalRows);
+        L1 operands = scoreOperands_.AllocTensor<bfloat16_t>();
+        LoadNdToL1(operands, Bf16(gm_.workspace + space + FwdPrepareSpace::kRowOperands, 0),
+                   kPairRows * blocks, 128, 128, kStackRows);
+        LoadNdToL1(operands[kStackRows * 128],
+                   Bf16(gm_.workspace + space + FwdPrepareSpace::kColumnOperands, 0),
+                   FirstColumnRow(blocks), 128, 128, kColumnRows);
+        scoreOperands_.EnQue(operands);
+        operands = scoreOperands_.DeQue<bfloat16_t>();
+        for (uint32_t block = 0; block < blocks; ++block) {
+            const uint32_t columns = kFractalRows * (block + 1);
+            auto a = l0_.AllocA<bfloat16_t>();
+            LoadA(a, operands[block * kPairRows * Nz<bfloat16_t>::kC0], kPairRows, 128, kStackRows);
+            auto b = l0_.AllocB<bfloat16_t>();
+            LoadBTransposed(
+                b, operands[kStackRows * 128 + FirstColumnRow(block) * Nz<bfloat16_t>::kC0], 128,
+                columns, kColumnRows);
+            L0C c = l0_.AllocC();
+            l0_.Multiply(c, a, b, kPairRows, columns, 128);
+            l0_.FinishC(c);
+            const int64_t offset = block * kFractalRows * 64;
+            StoreC(Scores(space, FwdPrepareSpace::kQueryScores, offset), c, kFractalRows, columns,
+                   64, kPairRows);
+            StoreC(Scores(space, FwdPrepareSpace::kKeyScores, offset), c[kFractalRows * 16],
+                   kFractalRows, columns, 64, kPairRows);
+            l0_.FreeC(c);
+        }
+        scoreOperands_.FreeTensor(operands);
+    }
+
+    // [w | u] = Akk diag(beta) [k 2^gk | v], one product.
+    __aicore__ inline void WriteWU(const FwdPrepareUnit& unit, int64_t space) {
+        const uint32_t rows = static_cast<uint32_t>(unit.place.rows);
+        const uint32_t padded = AlignUp(rows, kFractalRows);
+        L1 operands = outputOperands_.AllocTensor<bfloat16_t>();
+        const L1 right = operands[64 * 64];
+        LoadNdToL1(operands, Bf16(gm_.workspace + space + FwdPrepareSpace::kBetaInverse, 0), padded,
+                   64, 64, 64);
+        LoadNdToL1(right, Bf16(gm_.workspace + space + FwdPrepareSpace::kDecayedKey, 0), padded,
+                   128, 128, 64);
+        LoadNdToL1(
+            right[64 * 128],
+            Bf16(gm_.v, ChunkIndex::RowOffset(tiling_.valueLayout, unit.place, unit.valueHead)),
+            rows, 128, static_cast<uint64_t>(tiling_.valueLayout.tokenStride), 64);
+        outputOperands_.EnQue(operands);
+        operands = outputOperands_.DeQue<bfloat16_t>();
+        auto a = l0_.AllocA<bfloat16_t>();
+        LoadA(a, operands, rows, rows, 64);
+        auto b = l0_.AllocB<bfloat16_t>();
+        LoadB(b, right, rows, 256, 64);
+        outputOperands_.FreeTensor(operands);
+        L0C c = l0_.AllocC();
+        l0_.Multiply(c, a, b, rows, 256, rows);
+        l0_.FinishC(c);
+        const int64_t offset =
+            index_.CacheOffset(unit.place, unit.valueHead, tiling_.geometry.valueHeads, 128);
+        StoreC(Bf16(gm_.w, offset), c, rows, 128, 128);
+        StoreC(Bf16(gm_.u, offset), c[padded * 128], rows, 128, 128);
+        l0_.FreeC(c);
+    }
+
+    // 16 + 32 + ... + 16 block
+    __aicore__ static inline uint32_t FirstColumnRow(uint32_t block) {
+        return kFractalRows * block * (block + 1) / 2;
+    }
+
+    const ChunkKdaFwdPrepareTilingData& tiling_;
+    const FwdPrepareOperands& gm_;
+    ChunkIndex index_;
+    FwdPrepareUnits units_;
+    OperandRing operands_;
+    CubeBuffers l0_;
+    AscendC::TQue<AscendC::TPosition::A1, 2> scoreOperands_;
+    AscendC::TQue<AscendC::TPosition::A1, 2> outputOperands_;
+};
+
+}  // namespace kda
+
+#endif  // KDA_OP_KERNEL_CHUNK_KDA_FWD_PREPARE_CUBE_H
