@@ -7,9 +7,9 @@
 #include "graph/types.h"
 
 // A message from op_host becomes this thread's aclGetRecentErrMsg text.
-#define REPORT_INNER_ERR_MSG(errorCode, format, ...)                                             \
-    (void)ge::ReportInnerErrMsg(__FILE__, __FUNCTION__, __LINE__, (errorCode), (format), \
-                                ##__VA_ARGS__)
+#define REPORT_INNER_ERR_MSG(errorCode, format, ...)                           \
+    (void)ge::ReportInnerErrMsg(__FILE__, __FUNCTION__, __LINE__, (errorCode), \
+                                (format), ##__VA_ARGS__)
 
 namespace ge {
 

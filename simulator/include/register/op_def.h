@@ -168,7 +168,9 @@ class OpAICoreConfig {
 public:
     OpParamDef& Input(const char* name) { return inputs.Get(name); }
     OpParamDef& Output(const char* name) { return outputs.Get(name); }
-    OpAICoreConfig& DynamicCompileStaticFlag(bool flag) { return Set("dynamicCompileStatic", flag); }
+    OpAICoreConfig& DynamicCompileStaticFlag(bool flag) {
+        return Set("dynamicCompileStatic", flag);
+    }
     OpAICoreConfig& DynamicFormatFlag(bool flag) { return Set("dynamicFormat", flag); }
     OpAICoreConfig& DynamicRankSupportFlag(bool flag) { return Set("dynamicRankSupport", flag); }
     OpAICoreConfig& DynamicShapeSupportFlag(bool flag) { return Set("dynamicShapeSupport", flag); }

@@ -11,6 +11,6 @@ int RegisterOpDef(const char* opType, OpDefCreator creator);
 
 }  // namespace ops
 
-#define OP_ADD(opType, ...)                    \
-    static int g_##opType##_added =            \
+#define OP_ADD(opType, ...)         \
+    static int g_##opType##_added = \
         ops::RegisterOpDef(#opType, [](const char* name) -> ops::OpDef { return opType(name); })

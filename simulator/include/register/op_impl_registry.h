@@ -41,14 +41,14 @@ private:
 }  // namespace gert
 
 #define SIM_UNUSED_VARIABLE __attribute__((unused))
-#define IMPL_OP_COUNTER(opType, name, counter) \
+#define IMPL_OP_COUNTER(opType, name, counter)                        \
     static gert::OpImplRegisterV2 SIM_UNUSED_VARIABLE name##counter = \
         gert::OpImplRegisterV2(#opType)
 #define IMPL_OP_COUNTER_NUMBER(opType, name, counter) IMPL_OP_COUNTER(opType, name, counter)
 #define IMPL_OP(opType) IMPL_OP_COUNTER_NUMBER(opType, op_impl_register_##opType, __COUNTER__)
-#define IMPL_OP_INFERSHAPE(opType)                                              \
+#define IMPL_OP_INFERSHAPE(opType)                                                    \
     gert::OpImplRegisterV2 SIM_UNUSED_VARIABLE op_impl_register_infershape_##opType = \
         gert::OpImplRegisterV2(#opType)
-#define IMPL_OP_OPTILING(opType)                                              \
+#define IMPL_OP_OPTILING(opType)                                                    \
     gert::OpImplRegisterV2 SIM_UNUSED_VARIABLE op_impl_register_optiling_##opType = \
         gert::OpImplRegisterV2(#opType)

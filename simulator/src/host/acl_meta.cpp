@@ -66,9 +66,9 @@ void CheckInsideStorage(const aclTensor& tensor) {
         storage *= dim;
     }
     if (last >= storage) {
-        throw StatusError(ACLNN_ERR_PARAM_INVALID,
-                          "the view reaches element " + std::to_string(last) +
-                              " of a storage of " + std::to_string(storage) + " elements");
+        throw StatusError(ACLNN_ERR_PARAM_INVALID, "the view reaches element " +
+                                                       std::to_string(last) + " of a storage of " +
+                                                       std::to_string(storage) + " elements");
     }
 }
 
@@ -181,9 +181,8 @@ aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDat
             throw StatusError(ACLNN_ERR_PARAM_INVALID,
                               "offset is " + std::to_string(offset) + ", expected >= 0");
         }
-        tensor->strides = stride == nullptr
-                              ? ContiguousStrides(tensor->viewDims)
-                              : std::vector<int64_t>(stride, stride + viewDimsNum);
+        tensor->strides = stride == nullptr ? ContiguousStrides(tensor->viewDims)
+                                            : std::vector<int64_t>(stride, stride + viewDimsNum);
         tensor->storageDims = storageDims == nullptr && storageDimsNum == 0
                                   ? tensor->viewDims
                                   : CopyDims(storageDims, storageDimsNum, "storageDims");
@@ -256,49 +255,46 @@ aclnnStatus aclGetViewStrides(const aclTensor* tensor, int64_t** stridesValue,
 }
 
 aclnnStatus aclGetViewOffset(const aclTensor* tensor, int64_t* offset) {
-    return sim::GuardStatus("aclGetViewOffset", [&] {
-        Filled(offset, "offset") = Alive(tensor, "tensor").offset;
-    });
+    return sim::GuardStatus("aclGetViewOffset",
+                            [&] { Filled(offset, "offset") = Alive(tensor, "tensor").offset; });
 }
 
 aclnnStatus aclGetFormat(const aclTensor* tensor, aclFormat* format) {
-    return sim::GuardStatus("aclGetFormat", [&] {
-        Filled(format, "format") = Alive(tensor, "tensor").format;
-    });
+    return sim::GuardStatus("aclGetFormat",
+                            [&] { Filled(format, "format") = Alive(tensor, "tensor").format; });
 }
 
 aclnnStatus aclGetDataType(const aclTensor* tensor, aclDataType* dataType) {
-    return sim::GuardStatus("aclGetDataType", [&] {
-        Filled(dataType, "dataType") = Alive(tensor, "tensor").dataType;
-    });
+    return sim::GuardStatus(
+        "aclGetDataType", [&] { Filled(dataType, "dataType") = Alive(tensor, "tensor").dataType; });
 }
 
 aclnnStatus aclGetRawTensorAddr(const aclTensor* tensor, void** addr) {
-    return sim::GuardStatus("aclGetRawTensorAddr", [&] {
-        Filled(addr, "addr") = Alive(tensor, "tensor").data;
-    });
+    return sim::GuardStatus("aclGetRawTensorAddr",
+                            [&] { Filled(addr, "addr") = Alive(tensor, "tensor").data; });
 }
 
 aclnnStatus aclGetIntArraySize(const aclIntArray* array, uint64_t* size) {
-    return sim::GuardStatus("aclGetIntArraySize", [&] {
-        Filled(size, "size") = Alive(array, "array").values.size();
-    });
+    return sim::GuardStatus("aclGetIntArraySize",
+                            [&] { Filled(size, "size") = Alive(array, "array").values.size(); });
 }
 
 aclnnStatus aclGetFloatArraySize(const aclFloatArray* array, uint64_t* size) {
-    return sim::GuardStatus("aclGetFloatArraySize", [&] {
-        Filled(size, "size") = Alive(array, "array").values.size();
-    });
+    return sim::GuardStatus("aclGetFloatArraySize",
+                            [&] { Filled(size, "size") = Alive(array, "array").values.size(); });
 }
 
 aclnnStatus aclGetBoolArraySize(const aclBoolArray* array, uint64_t* size) {
-    return sim::GuardStatus("aclGetBoolArraySize", [&] {
-        Filled(size, "size") = Alive(array, "array").size;
-    });
+    return sim::GuardStatus("aclGetBoolArraySize",
+                            [&] { Filled(size, "size") = Alive(array, "array").size; });
 }
 
-aclnnStatus aclnnInit(const char*) { return ACLNN_SUCCESS; }
+aclnnStatus aclnnInit(const char*) {
+    return ACLNN_SUCCESS;
+}
 
-aclnnStatus aclnnFinalize() { return ACLNN_SUCCESS; }
+aclnnStatus aclnnFinalize() {
+    return ACLNN_SUCCESS;
+}
 
 }  // extern "C"

@@ -30,9 +30,9 @@ void CheckTensor(const aclTensor& tensor, const std::string& name) {
         FailParam(name, "has format " + std::to_string(tensor.format) + ", expected ND (2)");
     }
     if (tensor.ElementCount() != 0 && tensor.data == nullptr) {
-        throw StatusError(ACLNN_ERR_PARAM_NULLPTR,
-                          name + " has " + std::to_string(tensor.ElementCount()) +
-                              " elements but a null data pointer");
+        throw StatusError(ACLNN_ERR_PARAM_NULLPTR, name + " has " +
+                                                       std::to_string(tensor.ElementCount()) +
+                                                       " elements but a null data pointer");
     }
 }
 
@@ -132,8 +132,7 @@ void FillAttr(const Operator& op, const CParam& param, const Argument& argument,
         default: {
             value.kind = Kind::kListInt;
             const auto* list = AliveArgument<aclIntArray>(argument.pointer, param.name);
-            const std::vector<int64_t>& source =
-                list == nullptr ? def.listDefault : list->values;
+            const std::vector<int64_t>& source = list == nullptr ? def.listDefault : list->values;
             value.list.Assign(source.data(), source.size());
             break;
         }
@@ -155,8 +154,7 @@ void FillOutput(const Operator& op, const CParam& param, const void* pointer, Ca
     call.node.outputPresent[param.outputIndex] = true;
     call.node.outputs[param.outputIndex] =
         gert::Tensor(ShapeOf(tensor->viewDims), tensor->GeDataType(), nullptr);
-    call.node.outputDescs[param.outputIndex] =
-        gert::CompileTimeTensorDesc(tensor->GeDataType());
+    call.node.outputDescs[param.outputIndex] = gert::CompileTimeTensorDesc(tensor->GeDataType());
 }
 
 struct TypedOperand {
@@ -207,9 +205,8 @@ void CheckDataTypes(const std::vector<TypedOperand>& operands) {
             listed = Matches(*operand.def, column, operand.dataType);
         }
         if (!listed) {
-            FailParam(operand.name, std::string("has data type ") +
-                                        DataTypeName(operand.dataType) + ", expected " +
-                                        ListedTypes(*operand.def));
+            FailParam(operand.name, std::string("has data type ") + DataTypeName(operand.dataType) +
+                                        ", expected " + ListedTypes(*operand.def));
         }
     }
     for (size_t column = 0; column < columns; ++column) {
@@ -244,8 +241,8 @@ std::vector<TypedOperand> PresentOperands(const std::vector<CParam>& params, con
                     {&call.op->def.outputs[param.index], param.name, tensor->GeDataType()});
             }
         } else if (call.inputs[param.index].Present()) {
-            operands.push_back({&call.op->def.inputs[param.index], param.name,
-                                call.inputs[param.index].dataType});
+            operands.push_back(
+                {&call.op->def.inputs[param.index], param.name, call.inputs[param.index].dataType});
         }
     }
     return operands;

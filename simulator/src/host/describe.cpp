@@ -13,7 +13,9 @@
 namespace sim {
 namespace {
 
-const char* Bool(bool value) { return value ? "true" : "false"; }
+const char* Bool(bool value) {
+    return value ? "true" : "false";
+}
 
 std::string TypeList(const std::vector<ge::DataType>& types) {
     std::string text = "[";

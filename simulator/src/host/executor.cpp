@@ -18,7 +18,7 @@ constexpr uint64_t kCopyAlignment = 512;
 // An operand that the kernel works on through a contiguous copy in the workspace.
 struct ContiguousCopy {
     aclTensor view;
-    size_t input = SIZE_MAX;   // entry parameters that take the copy's address
+    size_t input = SIZE_MAX;  // entry parameters that take the copy's address
     size_t output = SIZE_MAX;
     uint64_t offset = 0;
     bool gather = false;
@@ -78,11 +78,11 @@ gert::TilingResult RunTiling(const Operator& op, const Call& call) {
     }
     const std::string reported = TakeReportedText();
     if (status != ge::GRAPH_SUCCESS) {
-        throw StatusError(ACLNN_ERR_INNER_TILING_ERROR,
-                          "tiling failed: " + (reported.empty()
-                                                   ? "status " + std::to_string(status) +
-                                                         ", no message"
-                                                   : reported));
+        throw StatusError(
+            ACLNN_ERR_INNER_TILING_ERROR,
+            "tiling failed: " + (reported.empty()
+                                     ? "status " + std::to_string(status) + ", no message"
+                                     : reported));
     }
     if (result.blockDim == 0) {
         throw StatusError(ACLNN_ERR_INNER_TILING_ERROR,
@@ -369,8 +369,8 @@ aclnnStatus RunOp(const char* opType, void* workspace, uint64_t workspaceSize,
         if (owned->opType != opType) {
             const std::string other = owned->opType;
             live.Add(std::move(owned));
-            throw StatusError(ACLNN_ERR_PARAM_INVALID,
-                              "executor belongs to aclnn" + other + ", expected one of " + function);
+            throw StatusError(ACLNN_ERR_PARAM_INVALID, "executor belongs to aclnn" + other +
+                                                           ", expected one of " + function);
         }
         if (workspaceSize < owned->workspaceSize) {
             throw StatusError(ACLNN_ERR_PARAM_INVALID,
@@ -378,9 +378,9 @@ aclnnStatus RunOp(const char* opType, void* workspace, uint64_t workspaceSize,
                                   ", expected at least " + std::to_string(owned->workspaceSize));
         }
         if (workspace == nullptr && owned->workspaceSize != 0) {
-            throw StatusError(ACLNN_ERR_PARAM_NULLPTR,
-                              "workspace is null, expected " +
-                                  std::to_string(owned->workspaceSize) + " bytes");
+            throw StatusError(
+                ACLNN_ERR_PARAM_NULLPTR,
+                "workspace is null, expected " + std::to_string(owned->workspaceSize) + " bytes");
         }
         RunExecutor(*owned, static_cast<uint8_t*>(workspace));
     });

@@ -42,7 +42,9 @@ void WriteHeader(std::ostream& out) {
 }
 
 // The kernel's parameters: inputs, outputs (a Ref is in both), workspace, tiling.
-size_t EntryParams(const ops::OpDef& def) { return def.inputs.size() + def.outputs.size() + 2; }
+size_t EntryParams(const ops::OpDef& def) {
+    return def.inputs.size() + def.outputs.size() + 2;
+}
 
 void WriteEntry(std::ostream& out, const ops::OpDef& def) {
     const std::string kernel = SnakeCase(def.type);

@@ -21,11 +21,17 @@ fe::PlatFormInfos* CurrentPlatform() {
 
 namespace platform_ascendc {
 
-uint32_t PlatformAscendC::GetCoreNum() const { return sim::CoreCount(); }
+uint32_t PlatformAscendC::GetCoreNum() const {
+    return sim::CoreCount();
+}
 
-uint32_t PlatformAscendC::GetCoreNumAic() const { return sim::CoreCount(); }
+uint32_t PlatformAscendC::GetCoreNumAic() const {
+    return sim::CoreCount();
+}
 
-uint32_t PlatformAscendC::GetCoreNumAiv() const { return 2 * sim::CoreCount(); }
+uint32_t PlatformAscendC::GetCoreNumAiv() const {
+    return 2 * sim::CoreCount();
+}
 
 uint32_t PlatformAscendC::GetLibApiWorkSpaceSize() const {
     return static_cast<uint32_t>(sim::kReservedWorkspaceBytes);
@@ -69,6 +75,8 @@ void PlatformAscendC::GetCoreMemBw(const CoreMemType& memType, uint64_t& bytesPe
     }
 }
 
-SocVersion PlatformAscendC::GetSocVersion() const { return SocVersion::ASCEND910B; }
+SocVersion PlatformAscendC::GetSocVersion() const {
+    return SocVersion::ASCEND910B;
+}
 
 }  // namespace platform_ascendc

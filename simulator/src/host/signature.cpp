@@ -8,9 +8,13 @@
 namespace sim {
 namespace {
 
-bool IsUpper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
+bool IsUpper(char c) {
+    return std::isupper(static_cast<unsigned char>(c)) != 0;
+}
 
-bool IsLower(char c) { return std::islower(static_cast<unsigned char>(c)) != 0; }
+bool IsLower(char c) {
+    return std::islower(static_cast<unsigned char>(c)) != 0;
+}
 
 int RefOutput(const ops::OpDef& def, const std::string& input) {
     for (size_t i = 0; i < def.outputs.size(); ++i) {
@@ -116,7 +120,8 @@ std::string CamelCase(const std::string& snake) {
         if (camel.empty()) {
             camel += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
         } else {
-            camel += startsWord ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+            camel +=
+                startsWord ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
         }
         startsWord = false;
     }

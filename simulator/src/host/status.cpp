@@ -23,11 +23,17 @@ void Report(const char* errorCode, const char* format, va_list arguments) {
 
 }  // namespace
 
-void ClearErrorText() { errorText.clear(); }
+void ClearErrorText() {
+    errorText.clear();
+}
 
-void SetErrorText(const std::string& text) { errorText = text; }
+void SetErrorText(const std::string& text) {
+    errorText = text;
+}
 
-const char* ErrorText() { return errorText.c_str(); }
+const char* ErrorText() {
+    return errorText.c_str();
+}
 
 std::string TakeReportedText() {
     std::string text;
@@ -58,4 +64,6 @@ int32_t ReportUserDefinedErrMsg(const char* errorCode, const char* format, ...) 
 
 }  // namespace ge
 
-extern "C" const char* aclGetRecentErrMsg() { return sim::ErrorText(); }
+extern "C" const char* aclGetRecentErrMsg() {
+    return sim::ErrorText();
+}

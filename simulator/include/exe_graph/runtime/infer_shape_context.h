@@ -13,9 +13,7 @@ public:
     InferShapeContext(const ComputeNodeInfo* node, std::vector<Shape>* outputs)
         : ExtendedKernelContext(node), outputs_(outputs) {}
 
-    const Shape* GetInputShape(const size_t index) const {
-        return ShapeOf(InputByInstance(index));
-    }
+    const Shape* GetInputShape(const size_t index) const { return ShapeOf(InputByInstance(index)); }
     const Shape* GetOptionalInputShape(const size_t irIndex) const {
         return ShapeOf(InputByIr(irIndex));
     }

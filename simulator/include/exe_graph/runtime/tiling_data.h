@@ -23,8 +23,7 @@ public:
     void SetDataSize(const size_t size) { dataSize_ = size; }
     void* GetData() { return data_.data(); }
     const void* GetData() const { return data_.data(); }
-    template <typename T,
-              typename std::enable_if<std::is_standard_layout<T>::value, int>::type = 0>
+    template <typename T, typename std::enable_if<std::is_standard_layout<T>::value, int>::type = 0>
     ge::graphStatus Append(const T& data) {
         if (sizeof(T) > data_.size() - dataSize_) {
             return ge::GRAPH_FAILED;
