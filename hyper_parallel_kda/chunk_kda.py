@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""The public differentiable op."""
+
+from . import stage_table as table
+from .checks import check_stage
+from .chunk_kda_autograd import TENSORS, Options, apply_chunk_kda
+from .stage_table import AttrSpec, StageSpec
+
+# npu_chunk_kda's arguments in the terms of the stage table, for the same checks as the stages have.
+# It has no kernel of its own.
+_CHUNK_KDA = StageSpec(
+    "chunk_kda",
+    "ChunkKda",
+    inputs=(*table.FWD_PREPARE.inputs, table.FWD_H.input("initial_state")),
+    attrs=(
+        *(attr for attr in table.FWD_PREPARE.attrs if attr.name != "backward_mode"),
+        AttrSpec("output_final_state", "bool", False),
+        AttrSpec("disable_recompute", "bool", True),
+        table.STATE_V_FIRST,
+    ),
+    outputs=(),
+)
+
+
+def npu_chunk_kda(
+    q,
+    k,
+    v,
+    g,
+    beta,
+    scale,
+    chunk_size=64,
+    *,
+    layout="BNSD",
+    output_final_state=False,
+    safe_gate=False,
+    lower_bound=-5.0,
+    use_gate_in_kernel=True,
+    a_log=None,
+    dt_bias=None,
+    cu_seqlens=None,
+    chunk_indices=None,
+    initial_state=None,
+    disable_recompute=True,
+    state_v_first=False,
+    epsilon=1e-6,
+    use_qk_l2norm_in_kernel=False,
+    use_beta_sigmoid_in_kernel=False,
+    allow_neg_eigval=False,
+    use_exp2=True,
+):
+    """Kimi Delta Attention over chunks, differentiable in every tensor argument.
+
+    Per token and head, with ``S`` the state ``[K, V]``, ``a`` the log decay, ``b`` the update rate:
+    ``S <- diag(exp(a)) S;  S <- S + b k (v - S^T k)^T;  o = scale * S^T q``.
+
+    Args:
+        q, k: ``[B, Hk, T, K]`` for layout "BNSD", ``[B, T, Hk, K]`` for "BSND". bfloat16, K = 128.
+        v: ``[B, Hv, T, V]`` or ``[B, T, Hv, V]``. bfloat16, V = 128.
+        g: raw gate, shaped like v with width K. bfloat16 or float32.
+        beta: ``[B, Hv, T]`` or ``[B, T, Hv]``. bfloat16 or float32.
+        scale: factor of q, usually ``K ** -0.5``.
+        chunk_size: 64.
+        output_final_state: also return the state after the last token.
+        safe_gate, lower_bound: the log decay in nats is
+            ``lower_bound * sigmoid(exp(a_log) * (g + dt_bias))``, with lower_bound in [-5, 0).
+        a_log, dt_bias: float32, ``[Hv]`` and ``[Hv, K]`` or ``[Hv * K]``; dt_bias None is zero.
+        initial_state: ``[B, Hv, K, V]``, float32 or bfloat16; None is zero.
+        epsilon, use_qk_l2norm_in_kernel: divide q and k by ``sqrt(sum(x * x) + epsilon)``.
+        use_beta_sigmoid_in_kernel: beta is the argument of a sigmoid.
+        cu_seqlens, chunk_indices, disable_recompute=False, state_v_first, allow_neg_eigval,
+            use_exp2=False, safe_gate=False, use_gate_in_kernel=False, layouts "NTD" and "TND",
+            grouped heads: specified, not implemented yet (NotImplementedError).
+
+    Returns:
+        ``(attn_out, final_state)``: attn_out ``[B, T, Hv, V]``, token-major for every layout, in
+        q's dtype; final_state float32 ``[B, Hv, K, V]``, or None unless output_final_state. Both
+        may take part in a loss. Each gradient has its input's dtype and layout.
+
+    Raises:
+        TypeError, ValueError: an argument is wrong; the message names it.
+        NotImplementedError: an option that comes later; the message names it.
+        RuntimeError: the op library is missing, lacks a stage, or a stage failed.
+
+    docs/stages.md has the mathematics. PyNative mode only.
+    """
+    values, _ = check_stage(_CHUNK_KDA, dict(locals()), "npu_chunk_kda")
+    options = Options(**{name: values[name] for name in Options.__dataclass_fields__})
+    return apply_chunk_kda({name: values[name] for name in TENSORS}, options)

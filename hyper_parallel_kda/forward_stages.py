@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""The four forward stages. Local, not differentiable, no communication.
+
+Shapes use B batch, T tokens, Hk/Hv query-key/value heads, K = V = 128, C = 64 the chunk length,
+Nc = ceil(T / C). Caches are head-major whatever the input's layout. "input dtype" is bfloat16.
+Every function raises TypeError or ValueError naming a wrong argument, NotImplementedError naming an
+option that comes later, and RuntimeError when the op library is missing, lacks the stage or fails.
+"""
+
+from . import stage_table as table
+from .stage_call import run_stage
+
+
+def npu_chunk_kda_fwd_prepare(
+    q,
+    k,
+    v,
+    g,
+    beta,
+    scale,
+    chunk_size=64,
+    *,
+    layout="BNSD",
+    a_log=None,
+    dt_bias=None,
+    cu_seqlens=None,
+    chunk_indices=None,
+    epsilon=1e-6,
+    use_qk_l2norm_in_kernel=False,
+    use_gate_in_kernel=False,
+    use_beta_sigmoid_in_kernel=False,
+    allow_neg_eigval=False,
+    safe_gate=False,
+    lower_bound=-5.0,
+    use_exp2=True,
+    backward_mode="save",
+):
+    """All work inside a chunk that does not need the state. docs/stages.md, stage 1.
+
+    q, k ``[B, Hk, T, K]``, v ``[B, Hv, T, V]``, g ``[B, Hv, T, K]``, beta ``[B, Hv, T]`` for layout
+    "BNSD"; "BSND" has the token axis before the heads. q, k, v in the input dtype; g and beta that
+    or float32. a_log ``[Hv]`` and dt_bias ``[Hv, K]`` or ``[Hv * K]`` float32. The safe gate turns
+    g into a log decay in nats, ``lower_bound * sigmoid(exp(a_log) * (g + dt_bias))``.
+
+    Returns 13 slots: ``gk`` (cumulative log decay inside the chunk, log2 units, float32
+    ``[B, Hv, T, K]``), ``Aqk``, ``Akk`` ``[B, Hv, T, C]``, ``w``, ``u``, ``qg``, ``kg``,
+    ``qg_scaled``, ``q_hat``, ``k_hat``, ``q_rstd``, ``k_rstd`` (float32), ``beta_eff`` (float32).
+    backward_mode selects which slots are there, the others are None: "none" 0, 1, 3, 4, 6, 7;
+    "forward" adds 2; "recompute" is "none" with 8..12; "save" has all. q_rstd and k_rstd exist only
+    with use_qk_l2norm_in_kernel.
+    """
+    return run_stage(table.FWD_PREPARE, dict(locals()))
+
+
+def npu_chunk_kda_pre_process_fwd(k, w, u, *, gk, cu_seqlens=None, chunk_size=64):
+    """The state map of a whole sequence, for splits over ranks. docs/stages.md, stage 2.
+
+    k (= kg) and w ``[B, Hv, T, K]``, u ``[B, Hv, T, V]``, gk float32. Returns a tuple with one
+    float32 summary ``[N, Hv, K, V + K]`` = ``[E | M]``, which means
+    ``state_out = M @ state_in + E``.
+    """
+    return run_stage(table.PRE_PROCESS_FWD, dict(locals()))
+
+
+def npu_chunk_kda_fwd_h(
+    k,
+    w,
+    u,
+    *,
+    gk,
+    initial_state=None,
+    output_final_state=False,
+    chunk_size=64,
+    cu_seqlens=None,
+    chunk_indices=None,
+    use_exp2=True,
+    state_v_first=False,
+):
+    """The state recurrence over chunks. docs/stages.md, stage 3.
+
+    k (= kg) and w ``[B, Hv, T, K]``, u ``[B, Hv, T, V]``, gk float32, initial_state
+    ``[N, Hv, K, V]`` float32 or the input dtype, zero when None. Returns ``h [B, Nc, Hv, K, V]``
+    (the state at each chunk's entry), ``v_new [B, Hv, T, V]`` and ``final_state`` (float32
+    ``[N, Hv, K, V]``, None unless output_final_state).
+    """
+    return run_stage(table.FWD_H, dict(locals()))
+
+
+def npu_chunk_kda_fwd_finalize(
+    qg_scaled,
+    aqk,
+    v_new,
+    h,
+    *,
+    output_layout="BSND",
+    state_v_first=False,
+    cu_seqlens=None,
+    chunk_indices=None,
+):
+    """The output from the query cache, the new values and the states. docs/stages.md, stage 4.
+
+    qg_scaled ``[B, Hv, T, K]``, aqk ``[B, Hv, T, C]``, v_new ``[B, Hv, T, V]``,
+    h ``[B, Nc, Hv, K, V]``. Returns o, ``[B, T, Hv, V]`` for "BSND", ``[B, Hv, T, V]`` for "BNSD".
+    """
+    return run_stage(table.FWD_FINALIZE, dict(locals()))[0]

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""Which op library a call uses, and the bridge to it. Nothing is loaded before the first call."""
+
+import importlib
+import json
+import os
+from pathlib import Path
+
+OPAPI_VARIABLE = "HYPER_PARALLEL_KDA_OPAPI"
+PACKAGE = Path(__file__).resolve().parent
+SIMULATOR_LIBRARY = PACKAGE / "lib" / "libkda_opapi_sim.so"
+ASCEND_LIBRARY = PACKAGE / "op_package" / "op_api" / "lib" / "libcust_opapi.so"
+BUILD_INFO = PACKAGE / "_build_info.json"
+
+_REBUILD = "Build it with ./build.sh build, or install the package again with pip."
+
+_bridge = None
+
+
+def is_ascend():
+    """True when MindSpore's current device target is an Ascend NPU."""
+    import mindspore
+
+    return mindspore.get_context("device_target") == "Ascend"
+
+
+def op_library_path():
+    """Absolute path of the op library for the next call; RuntimeError when there is none.
+
+    It is decided anew for each call, so correcting the environment variable is enough after an
+    error.
+    """
+    explicit = os.environ.get(OPAPI_VARIABLE)
+    if explicit:
+        path = Path(explicit).expanduser().absolute()
+        if not path.is_file():
+            raise RuntimeError(
+                f"{OPAPI_VARIABLE}={explicit}: there is no such file. Let it name an op library, "
+                "or unset it to use the library that belongs to the package."
+            )
+        return str(path)
+    if is_ascend():
+        if not ASCEND_LIBRARY.is_file():
+            raise RuntimeError(
+                f"no op package for Ascend at {ASCEND_LIBRARY}. Build and install cann/ with the "
+                f"CANN toolkit, or let {OPAPI_VARIABLE} name its libcust_opapi.so."
+            )
+        return str(ASCEND_LIBRARY)
+    if not SIMULATOR_LIBRARY.is_file():
+        raise RuntimeError(f"the simulator library {SIMULATOR_LIBRARY} is missing. {_REBUILD}")
+    return str(SIMULATOR_LIBRARY)
+
+
+def check_target(path):
+    """The simulator works on host memory: an NPU's pointers would crash the process in it."""
+    if is_ascend() and bridge().has_symbol(path, "ascendSimSetThreads"):
+        raise RuntimeError(
+            f"{path} is the CPU simulator, but MindSpore's device target is Ascend. Unset "
+            f"{OPAPI_VARIABLE}, or call mindspore.set_device('CPU')."
+        )
+
+
+def _check_version():
+    import mindspore
+
+    try:
+        built_for = json.loads(BUILD_INFO.read_text())["mindspore"]
+    except (OSError, ValueError, KeyError) as error:
+        raise RuntimeError(
+            f"{BUILD_INFO} is missing or damaged, so the bridge is not built. {_REBUILD}"
+        ) from error
+    if mindspore.__version__ != built_for:
+        raise RuntimeError(
+            f"the bridge of hyper_parallel_kda was built for MindSpore {built_for}, but this "
+            f"process runs MindSpore {mindspore.__version__}, and MindSpore's C++ interface "
+            f"changes between versions. {_REBUILD}"
+        )
+
+
+def bridge():
+    """The extension module, after a check of the MindSpore version it was built for."""
+    global _bridge
+    if _bridge is None:
+        _check_version()
+        try:
+            _bridge = importlib.import_module("._bridge", __package__)
+        except ImportError as error:
+            raise RuntimeError(
+                f"the bridge of hyper_parallel_kda cannot be loaded: {error}. {_REBUILD}"
+            ) from error
+    return _bridge

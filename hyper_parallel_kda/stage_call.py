@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""From checked arguments to one call of the bridge."""
+
+from . import loader
+from .checks import check_stage, dtype_name, host_arrays
+from .stage_table import TensorSpec, is_present, output_shape
+
+
+def _output_dtype(spec, values, checker):
+    if spec.dtype == "fp32":
+        return "float32"
+    if spec.dtype.startswith("="):
+        return dtype_name(values[spec.dtype[1:]].dtype)
+    return dtype_name(checker.io[0])
+
+
+def run_stage(stage, values, function=None):
+    """Checks, calls the stage and returns its outputs in the table's order, None where absent.
+
+    ``values`` holds every input and attribute of the stage by name, and whatever else decides which
+    optional outputs are wanted.
+    """
+    values, checker = check_stage(stage, values, function)
+    inputs = [values[spec.name] for spec in stage.inputs if isinstance(spec, TensorSpec)]
+    attributes = [values[attr.name] for attr in stage.attrs]
+    arrays = host_arrays(stage, values)
+    if stage.in_place is not None:
+        position = [spec.name for spec in stage.inputs].index(stage.in_place)
+        _call(stage, inputs, arrays, attributes, [None] * len(stage.outputs), position)
+        return (inputs[position],)
+    sizes = checker.numbers()
+    outputs = [
+        (_output_dtype(spec, values, checker), list(output_shape(spec, values, sizes)))
+        if is_present(spec, values)
+        else None
+        for spec in stage.outputs
+    ]
+    results = _call(stage, inputs, arrays, attributes, outputs, -1)
+    present = iter(results if isinstance(results, tuple) else (results,))
+    return tuple(None if spec is None else next(present) for spec in outputs)
+
+
+def _call(stage, inputs, arrays, attributes, outputs, in_place):
+    path = loader.op_library_path()
+    bridge = loader.bridge()
+    loader.check_target(path)
+    wait = not loader.is_ascend()
+    return bridge.call_stage(path, stage.op, inputs, arrays, attributes, outputs, in_place, wait)
