@@ -67,7 +67,8 @@ int32_t Run(void* workspace, uint64_t size, aclOpExecutor* executor) {
 }  // namespace
 extern "C" {
 aclTensor* aclCreateTensor(const int64_t* dims, uint64_t count, int32_t dtype,
-                           const int64_t* strides, int64_t, int32_t, const int64_t*, uint64_t, void* data) {
+                           const int64_t* strides, int64_t, int32_t, const int64_t*,
+                           uint64_t, void* data) {
     ++live;
     return new aclTensor{{dims, dims + count}, {strides, strides + count}, dtype, data};
 }
