@@ -6,7 +6,10 @@ Shapes and errors are as in ``forward_stages``.
 """
 
 from . import stage_table as table
+from .graph_mode import refuse_graph_mode
 from .stage_call import run_stage
+
+_refuse_graph_mode = refuse_graph_mode("npu_chunk_kda_<stage>")
 
 
 def npu_chunk_kda_bwd_prepare(
@@ -27,6 +30,7 @@ def npu_chunk_kda_bwd_prepare(
     d_o is in ``layout``; aqk, v_new and h are the forward caches. Returns ``dAqk`` (float32
     ``[B, Hv, T, C]``), ``dv_local`` (``[B, Hv, T, V]``) and ``dq_raw`` (float32 ``[B, Hv, T, K]``).
     """
+    _refuse_graph_mode()
     return run_stage(table.BWD_PREPARE, dict(locals()))
 
 
@@ -39,6 +43,7 @@ def npu_chunk_kda_pre_process_bwd(
     ``layout``. B must be 1. Returns a float32 summary ``[Hv, K, V + K]`` = ``[Eb | Mb]``, which
     means ``d_state_in = Mb @ d_state_out + Eb``.
     """
+    _refuse_graph_mode()
     return run_stage(table.PRE_PROCESS_BWD, dict(locals()))[0]
 
 
@@ -67,6 +72,7 @@ def npu_chunk_kda_bwd_dhu(
     gradient. Returns ``dh [B, Nc, Hv, K, V]`` (at each chunk's exit, K first), ``dh0`` (float32
     ``[N, Hv, K, V]``, None unless h0 is given) and ``dv_scan [B, Hv, T, V]``.
     """
+    _refuse_graph_mode()
     return run_stage(table.BWD_DHU, dict(locals()))
 
 
@@ -110,6 +116,7 @@ def npu_chunk_kda_bwd_finalize(
     ``dk``, ``dv`` (input dtype), ``dbeta`` (float32), ``dg`` (raw_g's dtype), all in
     ``output_layout``, and ``dA_log [Hv]``, ``ddt_bias [Hv, K]`` (float32).
     """
+    _refuse_graph_mode()
     return run_stage(table.BWD_FINALIZE, dict(locals()))
 
 
@@ -122,4 +129,5 @@ def npu_chunk_kda_merge_fwd_bwd(
     ``[R, Hv, K, V + K]`` in rank order. forward: ranks ``rank - n .. rank - 1`` in that order, with
     n = pre_or_post_num_ranks; else ranks ``rank + n .. rank + 1``. n = 0 leaves state alone.
     """
+    _refuse_graph_mode()
     return run_stage(table.MERGE_FWD_BWD, dict(locals()))[0]

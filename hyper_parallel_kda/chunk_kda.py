@@ -5,6 +5,7 @@
 from . import stage_table as table
 from .checks import check_stage
 from .chunk_kda_autograd import TENSORS, Options, apply_chunk_kda
+from .graph_mode import refuse_graph_mode
 from .stage_table import AttrSpec, StageSpec
 
 # npu_chunk_kda's arguments in the terms of the stage table, for the same checks as the stages have.
@@ -21,6 +22,7 @@ _CHUNK_KDA = StageSpec(
     ),
     outputs=(),
 )
+_refuse_graph_mode = refuse_graph_mode("npu_chunk_kda")
 
 
 def npu_chunk_kda(
@@ -85,6 +87,7 @@ def npu_chunk_kda(
 
     docs/stages.md has the mathematics. PyNative mode only.
     """
+    _refuse_graph_mode()
     values, _ = check_stage(_CHUNK_KDA, dict(locals()), "npu_chunk_kda")
     options = Options(**{name: values[name] for name in Options.__dataclass_fields__})
     return apply_chunk_kda({name: values[name] for name in TENSORS}, options)

@@ -9,7 +9,10 @@ option that comes later, and RuntimeError when the op library is missing, lacks 
 """
 
 from . import stage_table as table
+from .graph_mode import refuse_graph_mode
 from .stage_call import run_stage
+
+_refuse_graph_mode = refuse_graph_mode("npu_chunk_kda_<stage>")
 
 
 def npu_chunk_kda_fwd_prepare(
@@ -50,6 +53,7 @@ def npu_chunk_kda_fwd_prepare(
     "forward" adds 2; "recompute" is "none" with 8..12; "save" has all. q_rstd and k_rstd exist only
     with use_qk_l2norm_in_kernel.
     """
+    _refuse_graph_mode()
     return run_stage(table.FWD_PREPARE, dict(locals()))
 
 
@@ -60,6 +64,7 @@ def npu_chunk_kda_pre_process_fwd(k, w, u, *, gk, cu_seqlens=None, chunk_size=64
     float32 summary ``[N, Hv, K, V + K]`` = ``[E | M]``, which means
     ``state_out = M @ state_in + E``.
     """
+    _refuse_graph_mode()
     return run_stage(table.PRE_PROCESS_FWD, dict(locals()))
 
 
@@ -84,6 +89,7 @@ def npu_chunk_kda_fwd_h(
     (the state at each chunk's entry), ``v_new [B, Hv, T, V]`` and ``final_state`` (float32
     ``[N, Hv, K, V]``, None unless output_final_state).
     """
+    _refuse_graph_mode()
     return run_stage(table.FWD_H, dict(locals()))
 
 
@@ -103,4 +109,5 @@ def npu_chunk_kda_fwd_finalize(
     qg_scaled ``[B, Hv, T, K]``, aqk ``[B, Hv, T, C]``, v_new ``[B, Hv, T, V]``,
     h ``[B, Nc, Hv, K, V]``. Returns o, ``[B, T, Hv, V]`` for "BSND", ``[B, Hv, T, V]`` for "BNSD".
     """
+    _refuse_graph_mode()
     return run_stage(table.FWD_FINALIZE, dict(locals()))[0]

@@ -2,19 +2,10 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """Fixtures: fake op libraries and small inputs."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-_spec = importlib.util.spec_from_file_location(
-    "fake_opapi", Path(__file__).with_name("fake_opapi.py")
-)
-fake_opapi = importlib.util.module_from_spec(_spec)
-sys.modules["fake_opapi"] = fake_opapi
-_spec.loader.exec_module(fake_opapi)
+from tests.python import fake_opapi
 
 
 @pytest.fixture(scope="session")
