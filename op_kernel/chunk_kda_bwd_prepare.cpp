@@ -7,10 +7,10 @@
 //   dq_raw   = d_o h^T                     fp32, no scale and no gate
 //
 // A task is one chunk of one value head with L real rows. The AIC reads d_o into L1 once for its
-// three products; dv_local and dq_raw leave by Fixpipe in their final form. dAqk goes through a ring
-// of workspace slots to the AIVs (half of the rows each), which scale and mask it by Select: what
-// the masked half holds, stale columns of a short chunk included, cannot leak.
-// MACs: 2 * L * L * 128 + L * 128 * 128.
+// three products; dv_local and dq_raw leave by Fixpipe in their final form. dAqk goes through a
+// ring of workspace slots to the AIVs (half of the rows each), which scale and mask it by Select:
+// what the masked half holds, stale columns of a short chunk included, cannot leak. MACs: 2 * L * L
+// * 128 + L * 128 * 128.
 #include "kernel_operator.h"
 
 #include "chunk_kda_bwd_prepare_tiling_data.h"
@@ -180,8 +180,8 @@ public:
                 continue;
             }
             auto scores = in_.AllocTensor<float>();
-            LoadRows(scores, scores_[slot * kScoreFloats + firstRow * kChunkRows], rows,
-                     kChunkRows, kChunkRows);
+            LoadRows(scores, scores_[slot * kScoreFloats + firstRow * kChunkRows], rows, kChunkRows,
+                     kChunkRows);
             ring_.Release();
             in_.EnQue(scores);
             scores = in_.DeQue<float>();
@@ -214,9 +214,11 @@ private:
 }  // namespace bwd_prepare
 }  // namespace kda
 
-extern "C" __global__ __aicore__ void chunk_kda_bwd_prepare(
-    GM_ADDR aqk, GM_ADDR v_new, GM_ADDR d_o, GM_ADDR h, GM_ADDR cu_seqlens, GM_ADDR chunk_indices,
-    GM_ADDR d_aqk, GM_ADDR dv_local, GM_ADDR dq_raw, GM_ADDR workspace, GM_ADDR tiling) {
+extern "C" __global__ __aicore__ void chunk_kda_bwd_prepare(GM_ADDR aqk, GM_ADDR v_new, GM_ADDR d_o,
+                                                            GM_ADDR h, GM_ADDR cu_seqlens,
+                                                            GM_ADDR chunk_indices, GM_ADDR d_aqk,
+                                                            GM_ADDR dv_local, GM_ADDR dq_raw,
+                                                            GM_ADDR workspace, GM_ADDR tiling) {
     REGISTER_TILING_DEFAULT(ChunkKdaBwdPrepareTilingData);
     GET_TILING_DATA_WITH_STRUCT(ChunkKdaBwdPrepareTilingData, tilingData, tiling);
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// Stage 8: all input gradients from the states, their gradients and what bwd_prepare left.
+#include "common/op_params.h"
+#include "common/stage_tiling.h"
+#include "../op_kernel/chunk_kda_bwd_finalize_layout.h"
+#include "../op_kernel/chunk_kda_bwd_finalize_tiling_data.h"
+
+namespace optiling {
+namespace {
+
+enum BwdFinalizeInput {
+    kQ = 0,
+    kK = 1,
+    kV = 2,
+    kGk = 3,
+    kRawG = 4,
+    kBeta = 5,
+    kALog = 6,
+    kDtBias = 7,
+    kAkk = 8,
+    kVNew = 9,
+    kH = 10,
+    kDh = 11,
+    kDvScan = 12,
+    kDAqk = 13,
+    kDqRaw = 14,
+    kQRstd = 15,
+    kKRstd = 16,
+    kCu = 17,
+    kIndices = 18
+};
+enum BwdFinalizeOutput { kDq = 0, kDk = 1, kDv = 2, kDbeta = 3, kDg = 4, kDaLog = 5, kDdtBias = 6 };
+enum BwdFinalizeAttr {
+    kScale = 0,
+    kLowerBound = 1,
+    kChunkSize = 2,
+    kSafeGate = 3,
+    kUseGate = 4,
+    kUseExp2 = 5,
+    kStateVFirst = 6,
+    kBetaSigmoid = 7,
+    kNegEigval = 8,
+    kOutputLayout = 9,
+    kInputLayout = 10
+};
+
+void CheckOptions(kda::StageTiling& tiling, float lowerBound, bool betaSigmoid, bool negEigval) {
+    tiling.Refuse(!tiling.Bool(kSafeGate, "safe_gate"), "safe_gate=False");
+    tiling.Refuse(!tiling.Bool(kUseGate, "use_gate_in_kernel"), "use_gate_in_kernel=False");
+    tiling.Refuse(!tiling.Bool(kUseExp2, "use_exp2"), "use_exp2=False");
+    tiling.Refuse(tiling.Bool(kStateVFirst, "state_v_first"), "state_v_first");
+    tiling.RefusePacked(kCu, kIndices);
+    if (!(lowerBound >= -5.0f && lowerBound < 0.0f)) {
+        tiling.Fail("lower_bound: expected a value in [-5, 0), got %g",
+                    static_cast<double>(lowerBound));
+    }
+    if (negEigval && !betaSigmoid) {
+        tiling.Fail("allow_neg_eigval: expected use_beta_sigmoid_in_kernel with it");
+    }
+}
+
+ge::graphStatus TilingFunc(gert::TilingContext* context) {
+    kda::StageTiling tiling(context);
+    const kda::Operand q = tiling.Input(kQ, "q");
+    const kda::Operand k = tiling.Input(kK, "k");
+    const kda::Operand v = tiling.Input(kV, "v");
+    const kda::Operand gk = tiling.Input(kGk, "gk");
+    const kda::Operand rawG = tiling.Input(kRawG, "raw_g");
+    const kda::Operand beta = tiling.Input(kBeta, "beta");
+    const kda::Operand aLog = tiling.Input(kALog, "a_log");  // optional only without the gate
+    const kda::Operand dtBias = tiling.OptionalInput(kDtBias, "dt_bias");
+    const kda::Operand akk = tiling.Input(kAkk, "akk");
+    const kda::Operand vNew = tiling.Input(kVNew, "v_new");
+    const kda::Operand h = tiling.Input(kH, "h");
+    const kda::Operand dh = tiling.Input(kDh, "dh");
+    const kda::Operand dvScan = tiling.Input(kDvScan, "dv_scan");
+    const kda::Operand dAqk = tiling.Input(kDAqk, "d_aqk");
+    const kda::Operand dqRaw = tiling.Input(kDqRaw, "dq_raw");
+    const kda::Operand qRstd = tiling.OptionalInput(kQRstd, "q_rstd");
+    const kda::Operand kRstd = tiling.OptionalInput(kKRstd, "k_rstd");
+    const kda::Operand dq = tiling.Output(kDq, "dq");
+    const kda::Operand dk = tiling.Output(kDk, "dk");
+    const kda::Operand dv = tiling.Output(kDv, "dv");
+    const kda::Operand dbeta = tiling.Output(kDbeta, "dbeta");
+    const kda::Operand dg = tiling.Output(kDg, "dg");
+    const kda::Operand daLog = tiling.Output(kDaLog, "da_log");
+    const kda::Operand ddtBias = tiling.Output(kDdtBias, "ddt_bias");
+
+    const float scale = tiling.Float(kScale, "scale");
+    const float lowerBound = tiling.Float(kLowerBound, "lower_bound");
+    const bool betaSigmoid = tiling.Bool(kBetaSigmoid, "use_beta_sigmoid_in_kernel");
+    const bool negEigval = tiling.Bool(kNegEigval, "allow_neg_eigval");
+    CheckOptions(tiling, lowerBound, betaSigmoid, negEigval);
+    const bool outTokenMajor =
+        tiling.IsTokenMajor("output_layout", tiling.String(kOutputLayout, "output_layout"));
+    const bool inTokenMajor =
+        tiling.IsTokenMajor("input_layout", tiling.String(kInputLayout, "input_layout"));
+
+    tiling.ExpectRank(q, 4);
+    tiling.ExpectRank(gk, 4);
+    const int64_t batch = gk.Dim(0);
+    const int64_t heads = gk.Dim(1);
+    const int64_t tokens = gk.Dim(2);
+    const int64_t keyHeads = q.Dim(1);
+    const kda::ChunkGeometry geometry =
+        tiling.Geometry(batch, tokens, heads, keyHeads, tiling.Int(kChunkSize, "chunk_size"));
+    tiling.Refuse(geometry.headGroup > 1, "more value heads than query/key heads");
+
+    const int64_t keyDim = kda::kKeyDim;
+    const int64_t valueDim = kda::kValueDim;
+    const kda::Dims keyRows = {batch, keyHeads, tokens, keyDim};
+    const kda::Dims cacheRows = {batch, heads, tokens, keyDim};  // K = V
+    const kda::Dims scores = {batch, heads, tokens, kda::kChunkRows};
+    const kda::Dims states = {batch, geometry.chunksPerBatchRow, heads, keyDim, valueDim};
+    tiling.Expect(q, ge::DT_BF16, keyRows);
+    tiling.Expect(k, ge::DT_BF16, keyRows);
+    tiling.Expect(v, ge::DT_BF16,
+                  kda::StageTiling::RowDims(inTokenMajor, batch, heads, tokens, valueDim));
+    tiling.Expect(gk, ge::DT_FLOAT, cacheRows);
+    tiling.ExpectType(rawG, ge::DT_BF16, ge::DT_FLOAT);
+    tiling.ExpectShape(rawG, kda::StageTiling::RowDims(inTokenMajor, batch, heads, tokens, keyDim));
+    tiling.Expect(beta, ge::DT_FLOAT, {batch, heads, tokens});
+    tiling.Expect(aLog, ge::DT_FLOAT, {heads});
+    tiling.ExpectType(dtBias, ge::DT_FLOAT);
+    if (dtBias.dims.size() == 1) {
+        tiling.ExpectShape(dtBias, {heads * keyDim});
+    } else {
+        tiling.ExpectShape(dtBias, {heads, keyDim});
+    }
+    tiling.Expect(akk, ge::DT_BF16, scores);
+    tiling.Expect(vNew, ge::DT_BF16, cacheRows);
+    tiling.Expect(h, ge::DT_BF16, states);
+    tiling.Expect(dh, ge::DT_BF16, states);
+    tiling.Expect(dvScan, ge::DT_BF16, cacheRows);
+    tiling.Expect(dAqk, ge::DT_FLOAT, scores);
+    tiling.Expect(dqRaw, ge::DT_FLOAT, cacheRows);
+    tiling.Expect(qRstd, ge::DT_FLOAT, {batch, keyHeads, tokens});
+    tiling.Expect(kRstd, ge::DT_FLOAT, {batch, keyHeads, tokens});
+    if (qRstd.present != kRstd.present) {
+        tiling.Fail("q_rstd and k_rstd: expected both or none, got only %s",
+                    qRstd.present ? "q_rstd" : "k_rstd");
+    }
+    const kda::Dims outKeyRows =
+        kda::StageTiling::RowDims(outTokenMajor, batch, keyHeads, tokens, keyDim);
+    const kda::Dims outRows =
+        kda::StageTiling::RowDims(outTokenMajor, batch, heads, tokens, keyDim);
+    tiling.Expect(dq, ge::DT_BF16, outKeyRows);
+    tiling.Expect(dk, ge::DT_BF16, outKeyRows);
+    tiling.Expect(dv, ge::DT_BF16, outRows);
+    tiling.Expect(dbeta, ge::DT_FLOAT,
+                  kda::StageTiling::RowDims(outTokenMajor, batch, heads, tokens));
+    tiling.Expect(dg, rawG.type, outRows);
+    tiling.Expect(daLog, ge::DT_FLOAT, {heads});
+    tiling.Expect(ddtBias, ge::DT_FLOAT, {heads, keyDim});
+
+    ChunkKdaBwdFinalizeTilingData* data = tiling.Data<ChunkKdaBwdFinalizeTilingData>();
+    if (!tiling.Ok()) {
+        return ge::GRAPH_FAILED;
+    }
+    data->geometry = geometry;
+    data->value = kda::StageTiling::RowLayout(inTokenMajor, heads, tokens, valueDim);
+    data->gate = kda::StageTiling::RowLayout(inTokenMajor, heads, tokens, keyDim);
+    data->keyGrad = kda::StageTiling::RowLayout(outTokenMajor, keyHeads, tokens, keyDim);
+    data->valueGrad = kda::StageTiling::RowLayout(outTokenMajor, heads, tokens, valueDim);
+    data->gateGrad = kda::StageTiling::RowLayout(outTokenMajor, heads, tokens, keyDim);
+    data->betaGrad = kda::StageTiling::RowLayout(outTokenMajor, heads, tokens, 1);
+    data->scale = scale;
+    data->lowerBound = lowerBound;
+    data->betaScale = negEigval ? 2.0f : 1.0f;
+    data->hasDtBias = dtBias.present ? 1 : 0;
+    data->hasNorm = qRstd.present ? 1 : 0;
+    data->hasBetaSigmoid = betaSigmoid ? 1 : 0;
+    data->gateIsBf16 = rawG.type == ge::DT_BF16 ? 1 : 0;
+    data->reserved = 0;
+    const int64_t tasks = geometry.totalChunks * heads;
+    const int64_t partialBytes = tasks * kda::bwd_finalize::kPartialFloats * sizeof(float);
+    // Without a task there still are da_log and ddt_bias to write, one head an AIV.
+    const int64_t blocks = tiling.BlockCount(tasks > 0 ? tasks : (heads + 1) / 2);
+    tiling.Launch(blocks, kda::bwd_finalize::kBlockBytesUsed, partialBytes, true);
+    return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
+}
+
+gert::Shape Permuted(const gert::Shape& shape, bool swapHeadsAndTokens, size_t rank) {
+    gert::Shape out;
+    out.SetDimNum(rank);
+    for (size_t i = 0; i < rank; ++i) {
+        const size_t from = swapHeadsAndTokens && (i == 1 || i == 2) ? 3 - i : i;
+        out.SetDim(i, shape.GetDim(from));
+    }
+    return out;
+}
+
+ge::graphStatus InferShape(gert::InferShapeContext* context) {
+    const gert::RuntimeAttrs* attrs = context->GetAttrs();
+    const char* layout = attrs == nullptr ? nullptr : attrs->GetAttrPointer<char>(kOutputLayout);
+    const bool tokenMajor = layout != nullptr && std::string(layout) == "BSND";
+    const gert::Shape& key = *context->GetInputShape(kQ);
+    const gert::Shape& gk = *context->GetInputShape(kGk);
+    *context->GetOutputShape(kDq) = Permuted(key, tokenMajor, 4);
+    *context->GetOutputShape(kDk) = Permuted(key, tokenMajor, 4);
+    *context->GetOutputShape(kDv) = Permuted(gk, tokenMajor, 4);
+    *context->GetOutputShape(kDbeta) = Permuted(gk, tokenMajor, 3);
+    *context->GetOutputShape(kDg) = Permuted(gk, tokenMajor, 4);
+    gert::Shape perHead;
+    perHead.SetDimNum(1);
+    perHead.SetDim(0, gk.GetDim(1));
+    *context->GetOutputShape(kDaLog) = perHead;
+    perHead.SetDimNum(2);
+    perHead.SetDim(0, gk.GetDim(1));
+    perHead.SetDim(1, gk.GetDim(3));
+    *context->GetOutputShape(kDdtBias) = perHead;
+    return ge::GRAPH_SUCCESS;
+}
+
+ge::graphStatus InferDataType(gert::InferDataTypeContext* context) {
+    context->SetOutputDataType(kDq, context->GetInputDataType(kQ));
+    context->SetOutputDataType(kDk, context->GetInputDataType(kK));
+    context->SetOutputDataType(kDv, context->GetInputDataType(kV));
+    context->SetOutputDataType(kDbeta, ge::DT_FLOAT);
+    context->SetOutputDataType(kDg, context->GetInputDataType(kRawG));
+    context->SetOutputDataType(kDaLog, ge::DT_FLOAT);
+    return context->SetOutputDataType(kDdtBias, ge::DT_FLOAT);
+}
+
+}  // namespace
+}  // namespace optiling
+
+namespace ops {
+class ChunkKdaBwdFinalize : public OpDef {
+public:
+    explicit ChunkKdaBwdFinalize(const char* name) : OpDef(name) {
+        // Two columns: raw_g (and dg) in bf16 or fp32.
+        const std::vector<ge::DataType> bf16(2, ge::DT_BF16);
+        const std::vector<ge::DataType> fp32(2, ge::DT_FLOAT);
+        const std::vector<ge::DataType> gate = {ge::DT_BF16, ge::DT_FLOAT};
+        kda::Required(Input("q"), bf16);
+        kda::Required(Input("k"), bf16);
+        kda::Required(Input("v"), bf16);
+        kda::Required(Input("gk"), fp32);
+        kda::Required(Input("raw_g"), gate);
+        kda::Required(Input("beta"), fp32);
+        kda::Optional(Input("a_log"), fp32);
+        kda::Optional(Input("dt_bias"), fp32);
+        kda::Required(Input("akk"), bf16);
+        kda::Required(Input("v_new"), bf16);
+        kda::Required(Input("h"), bf16);
+        kda::Required(Input("dh"), bf16);
+        kda::Required(Input("dv_scan"), bf16);
+        kda::Required(Input("d_aqk"), fp32);
+        kda::Required(Input("dq_raw"), fp32);
+        kda::Optional(Input("q_rstd"), fp32);
+        kda::Optional(Input("k_rstd"), fp32);
+        kda::OptionalIndices(Input("cu_seqlens"), 2);
+        kda::OptionalIndices(Input("chunk_indices"), 2);
+        kda::Required(Output("dq"), bf16);
+        kda::Required(Output("dk"), bf16);
+        kda::Required(Output("dv"), bf16);
+        kda::Required(Output("dbeta"), fp32);
+        kda::Required(Output("dg"), gate);
+        kda::Optional(Output("da_log"), fp32);
+        kda::Optional(Output("ddt_bias"), fp32);
+        Attr("scale").AttrType(REQUIRED).Float();
+        Attr("lower_bound").AttrType(OPTIONAL).Float(-5.0f);
+        Attr("chunk_size").AttrType(OPTIONAL).Int(64);
+        Attr("safe_gate").AttrType(OPTIONAL).Bool(true);
+        Attr("use_gate_in_kernel").AttrType(OPTIONAL).Bool(true);
+        Attr("use_exp2").AttrType(OPTIONAL).Bool(true);
+        Attr("state_v_first").AttrType(OPTIONAL).Bool(false);
+        Attr("use_beta_sigmoid_in_kernel").AttrType(OPTIONAL).Bool(false);
+        Attr("allow_neg_eigval").AttrType(OPTIONAL).Bool(false);
+        Attr("output_layout").AttrType(OPTIONAL).String("BNSD");
+        Attr("input_layout").AttrType(OPTIONAL).String("BNSD");
+        SetInferShape(optiling::InferShape);
+        SetInferDataType(optiling::InferDataType);
+        AICore().SetTiling(optiling::TilingFunc);
+        kda::ForAscend910B(AICore());
+    }
+};
+OP_ADD(ChunkKdaBwdFinalize);
+}  // namespace ops

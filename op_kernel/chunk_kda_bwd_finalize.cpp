@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// bwd_finalize: every input gradient of a chunk, from the chunk's state H, the gradient R of the
+// state behind it, X = dv_scan, and dAqk and dq_raw of bwd_prepare. A task is one chunk of one head
+// with L real rows. AIC and AIVs alternate; what crosses lies in the task's workspace slot:
+//
+//   C1  H R^T (bf16; its diagonal also in fp32), X H^T = -dw (bf16), dvb = Akk^T X
+//   V1  from gk: P, N per row block. Operands -kt = -k 2^gk, q P, beta k P, k N (for every row
+//   block
+//       below), Ab = Akk diag(beta), stril(dAqk)
+//   C2  G = v R^T - kt (H R^T) (bf16); X v^T + dw kt^T; -dkb = -Akk^T dw; v_new R^T = Ab G
+//   V2  -dA = tril(.) diag(-beta)
+//   C3  -dA Akk^T (bf16), then Akk^T times that
+//   V3  dL = stril(.)
+//   C4  pairs i > j by row blocks I of 16: rows Tq_I = dAqk_I (k N)^I, Tk_I = dL_I (k N)^I, and
+//   what
+//       the block sends up, Tc^I = dAqk_I^T (q P)_I + dL_I^T (beta k P)_I
+//   V4  all that is element-wise, norms, sigmoid, gate, outputs, partial sums
+//   end SyncAll, then da_log and ddt_bias in a fixed order
+//
+// Per block the AIVs run V2(s) V1(s+1) V3(s) V4(s-1), the AIC C3(s) C1(s+1) C2(s+1) C4(s): neither
+// waits for the other's current step. Three workspace slots; a slot's next writer is always behind
+// its last reader by the flags already there.
+//
+// Three choices carry the accuracy:
+//  * v_new R^T is not computed from v_new but from v, unrounded: Ab (v R^T - kt (H R^T)). Under a
+//    loss on the final state the sum over v nearly cancels, and any rounding of v in front of the
+//    product would remain.
+//  * diagonal pairs i = j feed dq and dk but not dgk: their parts of dgk cancel exactly.
+//  * dgk of pairs i > j is a difference, term by term: t_ij = a_i S_ij c_j enters row i with plus
+//    and row j with minus, and the cumulative sum lets every pair cancel that does not straddle a
+//    row. Rounded operands spoil that only if both sides round differently. So both sides take the
+//    same bf16 numbers a = q P (or beta k P), S = dAqk (or dL), c = k N; references are whole
+//    numbers, so that scaling c from one row block to the next is exact (see ChannelDecay). What
+//    remains is an error of bf16 size in the pairs that count, as good as with operands split into
+//    hi + lo, at a third of the products.
+//
+// MACs, K = V = 128, with R(n) = 16 if n is 1, else n, and n_I rows of block I, e_I its end:
+//   C1  128^3 + R(L) 128 128 + R(L) 128 L          C2  2 R(L) 128 128 + 2 R(L) L 128 + 2 R(L) 128 L
+//   C3  2 R(L) L L                                 C4  sum_I 2 R(n_I) 128 e_I + 2 R(e_I) 128 n_I
+// 9.7 M for a whole chunk. Vector work: about 92 passes over a 64 x 128 tile.
+#include "kernel_operator.h"
+
+#include "chunk_kda_bwd_finalize_cube.h"
+#include "chunk_kda_bwd_finalize_reduce.h"
+#include "chunk_kda_bwd_finalize_shared.h"
+#include "chunk_kda_bwd_finalize_vector.h"
+
+extern "C" __global__ __aicore__ void chunk_kda_bwd_finalize(
+    GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR gk, GM_ADDR raw_g, GM_ADDR beta, GM_ADDR a_log,
+    GM_ADDR dt_bias, GM_ADDR akk, GM_ADDR v_new, GM_ADDR h, GM_ADDR dh, GM_ADDR dv_scan,
+    GM_ADDR d_aqk, GM_ADDR dq_raw, GM_ADDR q_rstd, GM_ADDR k_rstd, GM_ADDR cu_seqlens,
+    GM_ADDR chunk_indices, GM_ADDR dq, GM_ADDR dk, GM_ADDR dv, GM_ADDR dbeta, GM_ADDR dg,
+    GM_ADDR da_log, GM_ADDR ddt_bias, GM_ADDR workspace, GM_ADDR tiling) {
+    REGISTER_TILING_DEFAULT(ChunkKdaBwdFinalizeTilingData);
+    GET_TILING_DATA_WITH_STRUCT(ChunkKdaBwdFinalizeTilingData, tilingData, tiling);
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+    (void)v_new;  // regrouped away
+    (void)cu_seqlens;
+    (void)chunk_indices;
+    const kda::bwd_finalize::Pointers gm = {
+        q,   k,  v,  gk,      raw_g, beta,   a_log,    dt_bias,
+        akk, h,  dh, dv_scan, d_aqk, dq_raw, q_rstd,   k_rstd,
+        dq,  dk, dv, dbeta,   dg,    da_log, ddt_bias, AscendC::GetUserWorkspace(workspace)};
+    AscendC::TPipe pipe;
+    if ASCEND_IS_AIC {
+        kda::bwd_finalize::Cube cube(tilingData, gm);
+        cube.Run(pipe);
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        kda::bwd_finalize::Vector vector(tilingData, gm);
+        vector.Init(pipe);
+        vector.Run();
+        AscendC::SyncAll<false>();
+        kda::bwd_finalize::Reduce reduce(tilingData, gm, vector.Buffers());
+        reduce.Run();
+    }
+}

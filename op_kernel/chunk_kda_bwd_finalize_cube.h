@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// The cube core's part of bwd_finalize: C1..C4 of the table in chunk_kda_bwd_finalize.cpp.
+#ifndef KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_CUBE_H
+#define KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_CUBE_H
+
+#include "kernel_operator.h"
+
+#include "chunk_kda_bwd_finalize_shared.h"
+#include "common/cube.h"
+
+namespace kda {
+namespace bwd_finalize {
+
+class Cube {
+public:
+    __aicore__ inline Cube(const ChunkKdaBwdFinalizeTilingData& tiling, const Pointers& gm)
+        : tiling_(tiling), index_(tiling.geometry), slots_(gm.workspace) {
+        v_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.v));
+        akk_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.akk));
+        h_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.h));
+        dh_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.dh));
+        dvScan_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.dvScan));
+    }
+
+    __aicore__ inline void Run(AscendC::TPipe& pipe) {
+        pipe.InitBuffer(inputs_, 2, Input::kElements * sizeof(bfloat16_t));
+        pipe.InitBuffer(state_, 1, State::kElements * sizeof(bfloat16_t));
+        pipe.InitBuffer(residual_, 1, kChunkRows * kKeyDim * sizeof(bfloat16_t));
+        pipe.InitBuffer(scores_, 2, kChunkRows * kChunkRows * sizeof(bfloat16_t));
+        pipe.InitBuffer(pairs_, 1, Pair::kElements * sizeof(bfloat16_t));
+        l0_.Init(pipe);
+
+        const int64_t count = TaskCount(index_, tiling_.geometry);
+        if (count == 0) {
+            return;
+        }
+        auto current = LoadInputs(Locate(0));
+        current = inputs_.DeQue<bfloat16_t>();
+        StateProducts(current, Locate(0), 0);
+        VectorToCubeFlag<kOperandsReady>::Wait();
+        OperandProducts(current, Locate(0), 0);
+        for (int64_t step = 0; step < count; ++step) {
+            const ChunkPlace place = Locate(step);
+            const bool more = step + 1 < count;
+            if (more) {
+                LoadInputs(Locate(step + 1));
+            }
+            VectorToCubeFlag<kInverseGradReady>::Wait();
+            InverseProducts(current, place, step);
+            inputs_.FreeTensor(current);
+            if (more) {
+                const ChunkPlace next = Locate(step + 1);
+                current = inputs_.DeQue<bfloat16_t>();
+                StateProducts(current, next, step + 1);
+                VectorToCubeFlag<kOperandsReady>::Wait();
+                OperandProducts(current, next, step + 1);
+            }
+            VectorToCubeFlag<kScoreGradReady>::Wait();
+            PairProducts(place, step);
+        }
+    }
+
+private:
+    using Bf16 = AscendC::LocalTensor<bfloat16_t>;
+
+    // Element offsets in the L1 buffers.
+    struct Input {
+        static constexpr uint32_t kH = 0;
+        static constexpr uint32_t kDh = kH + kKeyDim * kValueDim;
+        static constexpr uint32_t kV = kDh + kKeyDim * kValueDim;
+        static constexpr uint32_t kX = kV + kChunkRows * kValueDim;  // dv_scan
+        static constexpr uint32_t kAkk = kX + kChunkRows * kValueDim;
+        static constexpr uint32_t kElements = kAkk + kChunkRows * kChunkRows;
+    };
+    struct State {
+        static constexpr uint32_t kHr = 0;
+        static constexpr uint32_t kDw = kHr + kKeyDim * kKeyDim;
+        static constexpr uint32_t kKeyDecayed = kDw + kChunkRows * kKeyDim;
+        static constexpr uint32_t kAkkBeta = kKeyDecayed + kChunkRows * kKeyDim;
+        static constexpr uint32_t kElements = kAkkBeta + kChunkRows * kChunkRows;
+    };
+    struct Pair {
+        static constexpr uint32_t kDAqk = 0;
+        static constexpr uint32_t kDL = kDAqk + kChunkRows * kChunkRows;
+        static constexpr uint32_t kQueryP = kDL + kChunkRows * kChunkRows;
+        static constexpr uint32_t kKeyP = kQueryP + kChunkRows * kKeyDim;
+        static constexpr uint32_t kKeyN = kKeyP + kChunkRows * kKeyDim;
+        static constexpr uint32_t kElements = kKeyN + kBlockPairs * kBlockRows * kKeyDim;
+    };
+
+    __aicore__ inline ChunkPlace Locate(int64_t step) const {
+        return LocateStep(index_, tiling_.geometry, step);
+    }
+
+    // A workspace tile of `rows` rows to L1.
+    __aicore__ inline void LoadSlot(const Bf16& l1, int64_t step, int64_t area, uint32_t rows,
+                                    uint32_t columns) {
+        LoadNdToL1(l1, slots_.Area<bfloat16_t>(step, area), rows, columns, columns);
+    }
+
+    __aicore__ inline Bf16 LoadInputs(const ChunkPlace& place) {
+        const uint32_t rows = static_cast<uint32_t>(place.rows);
+        Bf16 tiles = inputs_.AllocTensor<bfloat16_t>();
+        const int64_t state = index_.ChunkStateOffset(place, kKeyDim, kValueDim);
+        LoadNdToL1(tiles[Input::kH], h_[state], kKeyDim, kValueDim, kValueDim);
+        LoadNdToL1(tiles[Input::kDh], dh_[state], kKeyDim, kValueDim, kValueDim);
+        LoadNdToL1(tiles[Input::kX], dvScan_[index_.ValueCacheOffset(place, kValueDim)], rows,
+                   kValueDim, kValueDim);
+        LoadNdToL1(tiles[Input::kAkk], akk_[index_.ValueCacheOffset(place, kChunkRows)], rows,
+                   kChunkRows, kChunkRows);
+        LoadNdToL1(tiles[Input::kV], v_[ChunkIndex::RowOffset(tiling_.value, place)], rows,
+                   kValueDim, static_cast<uint64_t>(tiling_.value.tokenStride));
+        inputs_.EnQue(tiles);
+        return tiles;
+    }
+
+    // C1: what needs inputs only. H R^T keeps its diagonal in fp32: sum_v (H R) of the state's
+    // own decay.
+    __aicore__ inline void StateProducts(const Bf16& in, const ChunkPlace& place, int64_t step) {
+        const uint32_t rows = static_cast<uint32_t>(place.rows);
+        const uint32_t l1Rows = AlignUp(rows, kFractalRows);
+        {
+            auto a = l0_.AllocA<bfloat16_t>();
+            LoadA(a, in[Input::kH], kKeyDim, kValueDim, kKeyDim);
+            auto b = l0_.AllocB<bfloat16_t>();
+            LoadBTransposed(b, in[Input::kDh], kValueDim, kKeyDim, kKeyDim);
+            auto c = l0_.AllocC();
+            l0_.Multiply(c, a, b, kKeyDim, kKeyDim, kValueDim);
+            l0_.FinishC(c);
+            StoreC(slots_.Area<bfloat16_t>(step, Slot::kHr), c, kKeyDim, kKeyDim, kKeyDim);
+            const auto diagonal = slots_.Area<float>(step, Slot::kHrDiagonal);
+            for (uint32_t block = 0; block < kKeyDim / kFractalRows; ++block) {
+                const uint32_t first = block * kFractalRows;
+                StoreC(diagonal[first * kFractalRows], c[(block * kKeyDim + first) * kFractalRows],
+                       kFractalRows, kFractalRows, kFractalRows, kKeyDim);
+            }
+            l0_.FreeC(c);
+        }
+        {
+            auto a = l0_.AllocA<bfloat16_t>();
+            LoadA(a, in[Input::kX], rows, kValueDim, l1Rows);
+            auto b = l0_.AllocB<bfloat16_t>();
+            LoadBTransposed(b, in[Input::kH], kValueDim, kKeyDim, kKeyDim);
+            auto c = l0_.AllocC();
+            l0_.Multiply(c, a, b, rows, kKeyDim, kValueDim);
+            Store<bfloat16_t>(c, step, Slot::kDw, rows, kKeyDim);
+        }
+        {
+            auto a = l0_.AllocA<bfloat16_t>();
+            LoadATransposed(a, in[Input::kAkk], rows, rows, l1Rows);
+            auto b = l0_.AllocB<bfloat16_t>();
+            LoadB(b, in[Input::kX], rows, kValueDim, l1Rows);
+            auto c = l0_.AllocC();
+            l0_.Multiply(c, a, b, rows, kValueDim, rows);
+            Store<float>(c, step, Slot::kDvb, rows, kValueDim);
+        }
+    }
+
+    // C2: what needs -kt and Ab of the AIVs.
+    __aicore__ inline void OperandProducts(const Bf16& in, const ChunkPlace& place, int64_t step) {
+        const uint32_t rows = static_cast<uint32_t>(place.rows);
+        const uint32_t l1Rows = AlignUp(rows, kFractalRows);
+        SyncPipes<AscendC::HardEvent::FIX_MTE2>();  // H R^T and X H^T come back from GM
+        Bf16 state = state_.AllocTensor<bfloat16_t>();
+        LoadSlot(state[State::kDw], step, Slot::kDw, rows, kKeyDim);
+        LoadSlot(state[State::kKeyDecayed], step, Slot::kKeyDecayed, rows, kKeyDim);
+        LoadSlot(state[State::kHr], step, Slot::kHr, kKeyDim, kKeyDim);
+        LoadSlot(state[State::kAkkBeta], step, Slot::kAkkBeta, rows, kChunkRows);
+        state_.EnQue(state);
+        state = state_.DeQue<bfloat16_t>();
+        {  // G = v R^T - kt (H R^T), one accumulator: v is not rounded on the way
+            auto a = l0_.AllocA<bfloat16_t>();
+            LoadA(a, in[Input::kV], rows, kValueDim, l1Rows);
+            auto b = l0_.AllocB<bfloat16_t>();
+            LoadBTransposed(b, in[Input::kDh], kValueDim, kKeyDim, kKeyDim);
+            auto c = l0_.AllocC();
+            l0_.Multiply(c, a, b, rows, kKeyDim, kValueDim);
+            a = l0_.AllocA<bfloat16_t>();
+            LoadA(a, state[State::kKeyDecayed], rows, kKeyDim, l1Rows);
+            b = l0_.AllocB<bfloat16_t>();
+            LoadB(b, state[State::kHr], kKeyDim, kKeyDim, kKeyDim);
+            l0_.Multiply(c, a, b, rows, kKeyDim, kKeyDim, true);
+            Store<bfloat16_t>(c, step, Slot::kResidual, rows, kKeyDim);
+        }
+        {  // X v^T + dw kt^T
+            auto a = l0_.AllocA<bfloat16_t>();
+            LoadA(a, in[Input::kX], rows, kValueDim, l1Rows);
+            auto b = l0_.AllocB<bfloat16_t>();
+            LoadBTransposed(b, in[Input::kV], kValueDim, rows, l1Rows);
+            auto c = l0_.AllocC();
+            l0_.Multiply(c, a, b, rows, rows, kValueDim);
+            a = l0_.AllocA<bfloat16_t>();
+            LoadA(a, state[State::kDw], rows, kKeyDim, l1Rows);
+            b = l0_.AllocB<bfloat16_t>();
+            LoadBTransposed(b, state[State::kKeyDecayed], kKeyDim, rows, l1Rows);
+            l0_.Multiply(c, a, b, rows, rows, kKeyDim, true);
+            Store<float>(c, step, Slot::kDARaw, rows, l1Rows, kChunkRows);
+        }
+        CubeToVectorFlag<kInverseRawReady>::Set();
+        {  // -Akk^T dw
+            auto a = l0_.AllocA<bfloat16_t>();
+            LoadATransposed(a, in[Input::kAkk], rows, rows, l1Rows);
+            auto b = l0_.AllocB<bfloat16_t>();
+            LoadB(b, state[State::kDw], rows, kKeyDim, l1Rows);
+            auto c = l0_.AllocC();
+            l0_.Multiply(c, a, b, rows, kKeyDim, rows);
+            Store<float>(c, step, Slot::kDkb, rows, kKeyDim);
+        }
+        {  // v_new R^T = Ab G
+            SyncPipes<AscendC::HardEvent::FIX_MTE2>();
+            Bf16 residual = residual_.AllocTensor<bfloat16_t>();
+            LoadSlot(residual, step, Slot::kResidual, rows, kKeyDim);
+            residual_.EnQue(residual);
+            residual = residual_.DeQue<bfloat16_t>();
+            auto a = l0_.AllocA<bfloat16_t>();
+            LoadA(a, state[State::kAkkBeta], rows, rows, l1Rows);
+            auto b = l0_.AllocB<bfloat16_t>();
+            LoadB(b, residual, rows, kKeyDim, l1Rows);
+            auto c = l0_.AllocC();
+            l0_.Multiply(c, a, b, rows, kKeyDim, rows);
+            Store<float>(c, step, Slot::kDkg, rows, kKeyDim);
+            residual_.FreeTensor(residual);
+        }
+        state_.FreeTensor(state);
+    }
+
+    // C3: -Akk^T dA Akk^T.
+    __aicore__ inline void InverseProducts(const Bf16& in, const ChunkPlace& place, int64_t step) {
+        const uint32_t rows = static_cast<uint32_t>(place.rows);
+        const uint32_t l1Rows = AlignUp(rows, kFractalRows);
+        {
+            Bf16 dA = scores_.AllocTensor<bfloat16_t>();
+            LoadSlot(dA, step, Slot::kDA, rows, kChunkRows);
+            scores_.EnQue(dA);
+            dA = scores_.DeQue<bfloat16_t>();
+            auto a = l0_.AllocA<bfloat16_t>();
+            LoadA(a, dA, rows, rows, l1Rows);
+            auto b = l0_.AllocB<bfloat16_t>();
+            LoadBTransposed(b, in[Input::kAkk], rows, rows, l1Rows);
+            auto c = l0_.AllocC();
+            l0_.Multiply(c, a, b, rows, rows, rows);
+            Store<bfloat16_t>(c, step, Slot::kDAAkk, rows, l1Rows, kChunkRows);
+            scores_.FreeTensor(dA);
+        }
+        SyncPipes<AscendC::HardEvent::FIX_MTE2>();
+        Bf16 product = scores_.AllocTensor<bfloat16_t>();
+        LoadSlot(product, step, Slot::kDAAkk, rows, kChunkRows);
+        scores_.EnQue(product);
+        product = scores_.DeQue<bfloat16_t>();
+        auto a = l0_.AllocA<bfloat16_t>();
+        LoadATransposed(a, in[Input::kAkk], rows, rows, l1Rows);
+        auto b = l0_.AllocB<bfloat16_t>();
+        LoadB(b, product, rows, rows, l1Rows);
+        auto c = l0_.AllocC();
+        l0_.Multiply(c, a, b, rows, rows, rows);
+        Store<float>(c, step, Slot::kDLRaw, rows, l1Rows, kChunkRows);
+        scores_.FreeTensor(product);
+        CubeToVectorFlag<kScoreRawReady>::Set();
+    }
+
+    // C4: pairs i > j inside the chunk, one row block I at a time against columns 0 .. end of I.
+    __aicore__ inline void PairProducts(const ChunkPlace& place, int64_t step) {
+        const uint32_t rows = static_cast<uint32_t>(place.rows);
+        const uint32_t l1Rows = AlignUp(rows, kFractalRows);
+        const uint32_t blocks = CeilDiv(rows, kBlockRows);
+        const uint32_t keyRows = PairRow(blocks - 1) * kBlockRows + rows;
+        const uint32_t keyL1Rows = AlignUp(keyRows, kFractalRows);
+        Bf16 pairs = pairs_.AllocTensor<bfloat16_t>();
+        LoadSlot(pairs[Pair::kDAqk], step, Slot::kDAqk, rows, kChunkRows);
+        LoadSlot(pairs[Pair::kDL], step, Slot::kDL, rows, kChunkRows);
+        LoadSlot(pairs[Pair::kQueryP], step, Slot::kQueryP, rows, kKeyDim);
+        LoadSlot(pairs[Pair::kKeyP], step, Slot::kKeyP, rows, kKeyDim);
+        LoadSlot(pairs[Pair::kKeyN], step, Slot::kKeyN, keyRows, kKeyDim);
+        pairs_.EnQue(pairs);
+        pairs = pairs_.DeQue<bfloat16_t>();
+        const auto queryRows = slots_.Area<float>(step, Slot::kQueryRows);
+        const auto keyRowsOut = slots_.Area<float>(step, Slot::kKeyRows);
+        const auto columns = slots_.Area<float>(step, Slot::kColumns);
+        for (uint32_t block = 0; block < blocks; ++block) {
+            const uint32_t first = block * kBlockRows;
+            const uint32_t left = rows - first;
+            const uint32_t blockRows = left < kBlockRows ? left : kBlockRows;
+            const uint32_t end = first + blockRows;
+            const uint32_t at = first * Nz<bfloat16_t>::kC0;  // row `first` of an L1 matrix
+            const uint32_t keyAt = PairRow(block) * kBlockRows * Nz<bfloat16_t>::kC0;
+            // Rows of the block: both left operands against one (k N) of this block.
+            RowProduct(pairs[Pair::kDAqk + at], pairs[Pair::kKeyN + keyAt],
+                       queryRows[first * kKeyDim], blockRows, end, l1Rows, keyL1Rows);
+            RowProduct(pairs[Pair::kDL + at], pairs[Pair::kKeyN + keyAt],
+                       keyRowsOut[first * kKeyDim], blockRows, end, l1Rows, keyL1Rows);
+            // Columns 0 .. end: what the block's rows send back.
+            auto c = l0_.AllocC();
+            ColumnProduct(c, pairs[Pair::kDAqk + at], pairs[Pair::kQueryP + at], blockRows, end,
+                          l1Rows, false);
+            ColumnProduct(c, pairs[Pair::kDL + at], pairs[Pair::kKeyP + at], blockRows, end, l1Rows,
+                          true);
+            l0_.FinishC(c);
+            StoreC(columns[PairRow(block) * kBlockRows * kKeyDim], c, end, kKeyDim, kKeyDim);
+            l0_.FreeC(c);
+        }
+        pairs_.FreeTensor(pairs);
+        CubeToVectorFlag<kPairsReady>::Set();
+    }
+
+    __aicore__ inline void RowProduct(const Bf16& left, const Bf16& right,
+                                      const AscendC::GlobalTensor<float>& out, uint32_t blockRows,
+                                      uint32_t end, uint32_t l1Rows, uint32_t keyL1Rows) {
+        auto a = l0_.AllocA<bfloat16_t>();
+        LoadA(a, left, blockRows, end, l1Rows);
+        auto b = l0_.AllocB<bfloat16_t>();
+        LoadB(b, right, end, kKeyDim, keyL1Rows);
+        auto c = l0_.AllocC();
+        l0_.Multiply(c, a, b, blockRows, kKeyDim, end);
+        l0_.FinishC(c);
+        StoreC(out, c, blockRows, kKeyDim, kKeyDim);
+        l0_.FreeC(c);
+    }
+
+    // C[end,128] (+)= left^T right; left is one row of fractals, so the transposed operand takes a
+    // single load.
+    __aicore__ inline void ColumnProduct(const AscendC::LocalTensor<float>& c, const Bf16& left,
+                                         const Bf16& right, uint32_t blockRows, uint32_t end,
+                                         uint32_t l1Rows, bool accumulate) {
+        auto a = l0_.AllocA<bfloat16_t>();
+        LoadFractals(a, left, 0, CeilDiv(end, kFractalRows), l1Rows / kFractalRows, true);
+        auto b = l0_.AllocB<bfloat16_t>();
+        LoadB(b, right, blockRows, kKeyDim, l1Rows);
+        l0_.Multiply(c, a, b, end, kKeyDim, blockRows, accumulate);
+    }
+
+    template <typename T>
+    __aicore__ inline void Store(AscendC::LocalTensor<float>& c, int64_t step, int64_t area,
+                                 uint32_t rows, uint32_t columns, uint32_t pitch) {
+        l0_.FinishC(c);
+        StoreC(slots_.Area<T>(step, area), c, rows, columns, pitch);
+        l0_.FreeC(c);
+    }
+    template <typename T>
+    __aicore__ inline void Store(AscendC::LocalTensor<float>& c, int64_t step, int64_t area,
+                                 uint32_t rows, uint32_t columns) {
+        Store<T>(c, step, area, rows, columns, columns);
+    }
+
+    const ChunkKdaBwdFinalizeTilingData& tiling_;
+    const ChunkIndex index_;
+    const SlotRing slots_;
+    AscendC::GlobalTensor<bfloat16_t> v_;
+    AscendC::GlobalTensor<bfloat16_t> akk_;
+    AscendC::GlobalTensor<bfloat16_t> h_;
+    AscendC::GlobalTensor<bfloat16_t> dh_;
+    AscendC::GlobalTensor<bfloat16_t> dvScan_;
+    AscendC::TQue<AscendC::TPosition::A1, 2> inputs_;
+    AscendC::TQue<AscendC::TPosition::A1, 1> state_;
+    AscendC::TQue<AscendC::TPosition::A1, 1> residual_;
+    AscendC::TQue<AscendC::TPosition::A1, 2> scores_;
+    AscendC::TQue<AscendC::TPosition::A1, 1> pairs_;
+    CubeBuffers l0_;
+};
+
+}  // namespace bwd_finalize
+}  // namespace kda
+
+#endif  // KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_CUBE_H

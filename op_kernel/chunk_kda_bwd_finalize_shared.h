@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+
+// What the cube and the vector part of bwd_finalize agree on: tasks, workspace slots, flags.
+#ifndef KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_SHARED_H
+#define KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_SHARED_H
+
+#include "kernel_operator.h"
+
+#include "chunk_kda_bwd_finalize_layout.h"
+#include "chunk_kda_bwd_finalize_tiling_data.h"
+#include "common/block_decay.h"
+#include "common/chunk_index.h"
+#include "common/cross_core.h"
+
+namespace kda {
+namespace bwd_finalize {
+
+// Cross-core flags, one an edge.
+constexpr uint16_t kInverseRawReady = 0;   // AIC -> AIV: X v^T + dw kt^T            (C2)
+constexpr uint16_t kScoreRawReady = 1;     // AIC -> AIV: -Akk^T dA Akk^T            (C3)
+constexpr uint16_t kPairsReady = 2;        // AIC -> AIV: everything for V4          (C4)
+constexpr uint16_t kOperandsReady = 3;     // AIV -> AIC: operands                   (V1)
+constexpr uint16_t kInverseGradReady = 4;  // AIV -> AIC: -dA                        (V2)
+constexpr uint16_t kScoreGradReady = 5;    // AIV -> AIC: dL                         (V3)
+constexpr uint16_t kSumsReady = 6;         // AIV <-> AIV: row sums over half of the channels
+
+struct Pointers {
+    GM_ADDR q;
+    GM_ADDR k;
+    GM_ADDR v;
+    GM_ADDR gk;
+    GM_ADDR rawG;
+    GM_ADDR beta;
+    GM_ADDR aLog;
+    GM_ADDR dtBias;
+    GM_ADDR akk;
+    GM_ADDR h;
+    GM_ADDR dh;
+    GM_ADDR dvScan;
+    GM_ADDR dAqk;
+    GM_ADDR dqRaw;
+    GM_ADDR qRstd;
+    GM_ADDR kRstd;
+    GM_ADDR dq;
+    GM_ADDR dk;
+    GM_ADDR dv;
+    GM_ADDR dbeta;
+    GM_ADDR dg;
+    GM_ADDR daLog;
+    GM_ADDR ddtBias;
+    GM_ADDR workspace;
+};
+
+// Tasks of this block: (chunk, key head); grouped value heads will be a loop inside the task.
+__aicore__ inline int64_t TaskCount(const ChunkIndex& index, const ChunkGeometry& geometry) {
+    const int64_t tasks = index.ChunkTaskCount(geometry.keyHeads);
+    const int64_t block = BlockOfCore();
+    const int64_t blocks = AscendC::GetBlockNum();
+    return block < tasks ? (tasks - block + blocks - 1) / blocks : 0;
+}
+
+__aicore__ inline ChunkPlace LocateStep(const ChunkIndex& index, const ChunkGeometry& geometry,
+                                        int64_t step) {
+    return index.LocateTask(BlockOfCore() + step * AscendC::GetBlockNum(), geometry.keyHeads);
+}
+
+// This block's ring of workspace slots; a task's areas by step.
+class SlotRing {
+public:
+    __aicore__ inline explicit SlotRing(GM_ADDR workspace)
+        : base_(workspace + BlockOfCore() * kBlockBytesUsed) {}
+
+    template <typename T>
+    __aicore__ inline AscendC::GlobalTensor<T> Area(int64_t step, int64_t area) const {
+        AscendC::GlobalTensor<T> tensor;
+        tensor.SetGlobalBuffer(
+            reinterpret_cast<__gm__ T*>(base_ + (step % kRingDepth) * Slot::kBytes + area));
+        return tensor;
+    }
+
+private:
+    GM_ADDR base_;
+};
+
+// The tasks' partial sums, behind the slots of all blocks.
+__aicore__ inline AscendC::GlobalTensor<float> PartialSums(GM_ADDR workspace) {
+    AscendC::GlobalTensor<float> tensor;
+    tensor.SetGlobalBuffer(
+        reinterpret_cast<__gm__ float*>(workspace + AscendC::GetBlockNum() * kBlockBytesUsed));
+    return tensor;
+}
+
+// Areas indexed by pairs of row blocks (I, J <= I) hold block I's pairs one after the other,
+// beginning at block row PairRow(I).
+__aicore__ inline constexpr uint32_t PairRow(uint32_t block) {
+    return block * (block + 1) / 2;
+}
+
+}  // namespace bwd_finalize
+}  // namespace kda
+
+#endif  // KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_SHARED_H
