@@ -93,6 +93,10 @@ build() {
     ensure_compiler
     say "building"
     export KDA_CMAKE_BUILD_DIR=$cmake_dir
+    # A tree configured for another environment holds another MindSpore's headers.
+    grep -qsF "Python_EXECUTABLE:UNINITIALIZED=$venv/bin/python" "$cmake_dir/CMakeCache.txt" ||
+        grep -qsF "Python_EXECUTABLE:FILEPATH=$venv/bin/python" "$cmake_dir/CMakeCache.txt" ||
+        rm -rf "$cmake_dir"
     if [ ! -f "$cmake_dir/build.ninja" ]; then
         cmake -S . -B "$cmake_dir" -G Ninja -DKDA_BUILD_BRIDGE=ON \
             -DPython_EXECUTABLE="$venv/bin/python" >"$root/build/configure.log" 2>&1 ||
