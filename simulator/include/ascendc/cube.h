@@ -89,6 +89,12 @@ void Fixpipe(const LocalTensor<DstT>& dstLocal, const LocalTensor<SrcT>& srcLoca
                      where);
 }
 
+class AscendCUtils {
+public:
+    // 1: infinities and NaN leave as they are; 0: they saturate.
+    static void SetOverflow(uint64_t ctrlValue) { sim::This().saturate = ctrlValue == 0; }
+};
+
 inline void SetHF32Mode(bool) {}
 inline void SetHF32TransMode(bool) {}
 inline void SetMMLayoutTransform(bool) {}

@@ -88,6 +88,7 @@ struct Core {
     uint64_t compareMask[4] = {};
     AtomicOp atomic = AtomicOp::None;
     DType atomicType = DType::None;
+    bool saturate = false;    // Fixpipe clamps infinities and NaN
 
     // Flags between pipes: one bit an id.
     uint8_t eventSet[kEvents] = {};
@@ -102,7 +103,7 @@ struct Core {
     uint32_t crossPartial[kCrossFlags] = {};   // sets seen from this core, for joint releases
     uint32_t globalSets[kCrossFlags] = {};     // mode 0: sets by this core
     uint32_t globalWaits[kCrossFlags] = {};    // mode 0: waits by this core
-    uint32_t syncAlls = 0;
+    uint32_t syncAlls[2] = {};                 // of every core; of the vector cores only
 
     Wait wait = Wait::None;
     uint16_t waitFlag = 0;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+#ifndef SIM_FIBER_H
+#define SIM_FIBER_H
+
+#include <ucontext.h>
+
+#include <cstddef>
+
+namespace sim {
+
+// A stack with a guard page; recycled, because a kernel's cores come and go with every launch.
+class Stack {
+public:
+    Stack();
+    ~Stack();
+    Stack(const Stack&) = delete;
+    Stack& operator=(const Stack&) = delete;
+    void* Base() const { return base_; }
+    static constexpr size_t kBytes = 512 * 1024;
+
+private:
+    void* mapping_;
+    void* base_;
+};
+
+// A function on a stack of its own that can be left and resumed on the thread that started it.
+class Fiber {
+public:
+    using Function = void (*)(void*);
+    void Start(Stack* stack, Function function, void* argument);
+    // Runs the fiber until it suspends or ends.
+    void Resume();
+    // Called on the fiber: back to where Resume was called.
+    void Suspend();
+    bool Done() const { return done_; }
+    Stack* TheStack() const { return stack_; }
+
+private:
+    static void Enter(unsigned high, unsigned low);
+
+    ucontext_t own_;
+    ucontext_t resumer_;
+    Stack* stack_ = nullptr;
+    Function function_ = nullptr;
+    void* argument_ = nullptr;
+    bool done_ = false;
+};
+
+}    // namespace sim
+
+#endif    // SIM_FIBER_H

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+#ifndef SIM_VECTOR_ENGINE_H
+#define SIM_VECTOR_ENGINE_H
+
+#include <algorithm>
+#include <cstring>
+
+#include "sim/vector_ops.h"
+
+// How vector instructions walk over memory. An instruction is a number of rows (its repeats), each
+// a number of lanes in 32 B blocks; the whole instruction runs as one loop wherever strides allow.
+namespace sim {
+
+struct Walk {
+    uint32_t rows = 0;
+    uint32_t lanes = 0;        // of a full row
+    uint32_t active = 0;       // leading lanes that take part
+    uint32_t lastActive = 0;   // in the last row
+    bool bits = false;         // lanes chosen by a pattern; `active` is then one past its last
+    uint64_t low = 0;
+    uint64_t high = 0;
+
+    bool Takes(uint32_t lane) const {
+        return !bits || (((lane < 64 ? low >> lane : high >> (lane - 64)) & 1) != 0);
+    }
+    uint32_t ActiveIn(uint32_t row) const { return row + 1 == rows ? lastActive : active; }
+};
+
+struct Operand {
+    uint8_t* base;
+    uint32_t size;     // of an element
+    int64_t block;     // bytes from block to block
+    int64_t row;       // bytes from row to row
+
+    uint8_t* Lane(int64_t r, uint32_t lane) const {
+        const uint32_t perBlock = kBlockBytes / size;
+        return base + r * row + lane / perBlock * block + lane % perBlock * size;
+    }
+};
+
+// Resolves the mask; counts the instruction's repeats. elementBytes is the widest operand's.
+Walk Resolve(Core& core, const Lanes& lanes, uint32_t elementBytes);
+
+// Checks and binds one operand.
+Operand Bind(Core& core, const Local& local, uint32_t size, Stride stride, const Walk& walk,
+             const char* name, uint32_t align = kBlockBytes);
+
+Access AccessOf(const Operand& operand, const Walk& walk, bool write);
+
+// Refuses sources that the destination overlaps in a way the device does not support.
+void CheckOverlap(Core& core, const Walk& walk, const Operand& dst, const Operand& src,
+                  bool accumulating);
+
+inline void StartVector(Core& core, Op op, const Where& where) {
+    core.Begin(op, where, 0);
+    core.NeedVector();
+}
+inline void CountRepeats(Core& core, const Walk& walk) {
+    core.region->counters.repeats[static_cast<size_t>(core.op)] += walk.rows;
+}
+
+// A row's blocks lie one after the other.
+inline bool Packed(const Operand& operand, const Walk& walk) {
+    return operand.block == kBlockBytes || walk.active * operand.size <= kBlockBytes;
+}
+
+inline void GatherRow(uint8_t* to, const Operand& from, int64_t row, uint32_t lanes) {
+    const uint32_t perBlock = kBlockBytes / from.size;
+    for (uint32_t lane = 0; lane < lanes; lane += perBlock) {
+        const uint32_t count = std::min(perBlock, lanes - lane);
+        std::memcpy(to + lane * from.size, from.Lane(row, lane), count * from.size);
+    }
+}
+
+inline void ScatterRow(const Operand& to, const uint8_t* from, int64_t row, uint32_t lanes,
+                       const Walk& walk) {
+    const uint32_t perBlock = kBlockBytes / to.size;
+    for (uint32_t lane = 0; lane < lanes; lane += perBlock) {
+        const uint32_t count = std::min(perBlock, lanes - lane);
+        if (!walk.bits) {
+            std::memcpy(to.Lane(row, lane), from + lane * to.size, count * to.size);
+            continue;
+        }
+        for (uint32_t i = 0; i < count; ++i) {
+            if (walk.Takes(lane + i)) {
+                std::memcpy(to.Lane(row, lane + i), from + (lane + i) * to.size, to.size);
+            }
+        }
+    }
+}
+
+// Runs kernel(d, a, b, n) over the walk. Kernels loop over n consecutive elements, each depending
+// on the same element of its sources (and of d) only. With one source pass it twice.
+template <typename D, typename A, typename B, typename Kernel>
+void RunRows(const Walk& walk, const Operand& d, const Operand& a, const Operand& b,
+             const Kernel& kernel) {
+    if (!walk.bits && Packed(d, walk) && Packed(a, walk) && Packed(b, walk)) {
+        const int64_t lanes = walk.active;
+        const bool joined = d.row == lanes * static_cast<int64_t>(sizeof(D)) &&
+                            a.row == lanes * static_cast<int64_t>(sizeof(A)) &&
+                            b.row == lanes * static_cast<int64_t>(sizeof(B));
+        if (joined || walk.rows == 1) {
+            const size_t count =
+                static_cast<size_t>(walk.rows - 1) * walk.active + walk.lastActive;
+            kernel(reinterpret_cast<D*>(d.base), reinterpret_cast<const A*>(a.base),
+                   reinterpret_cast<const B*>(b.base), count);
+            return;
+        }
+        for (uint32_t r = 0; r < walk.rows; ++r) {
+            kernel(reinterpret_cast<D*>(d.base + r * d.row),
+                   reinterpret_cast<const A*>(a.base + r * a.row),
+                   reinterpret_cast<const B*>(b.base + r * b.row), walk.ActiveIn(r));
+        }
+        return;
+    }
+    alignas(64) uint8_t rowD[256 * 8];
+    alignas(64) uint8_t rowA[256 * 8];
+    alignas(64) uint8_t rowB[256 * 8];
+    const bool plainD = !walk.bits && Packed(d, walk);
+    for (uint32_t r = 0; r < walk.rows; ++r) {
+        const uint32_t lanes = walk.ActiveIn(r);
+        const A* pa = reinterpret_cast<const A*>(a.base + r * a.row);
+        const B* pb = reinterpret_cast<const B*>(b.base + r * b.row);
+        D* pd = reinterpret_cast<D*>(d.base + r * d.row);
+        if (!Packed(a, walk)) {
+            GatherRow(rowA, a, r, lanes);
+            pa = reinterpret_cast<const A*>(rowA);
+        }
+        if (!Packed(b, walk)) {
+            GatherRow(rowB, b, r, lanes);
+            pb = reinterpret_cast<const B*>(rowB);
+        }
+        if (!plainD) {
+            GatherRow(rowD, d, r, lanes);
+            pd = reinterpret_cast<D*>(rowD);
+        }
+        kernel(pd, pa, pb, lanes);
+        if (!plainD) {
+            ScatterRow(d, rowD, r, lanes, walk);
+        }
+    }
+}
+
+}    // namespace sim
+
+#endif    // SIM_VECTOR_ENGINE_H

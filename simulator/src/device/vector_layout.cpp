@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+#include "vector_engine.h"
+
+// Gathers, transposes and index vectors.
+namespace sim {
+
+namespace {
+
+template <typename T>
+void CopyElement(uint8_t* to, const uint8_t* from) {
+    std::memcpy(to, from, sizeof(T));
+}
+
+void CopySized(uint8_t* to, const uint8_t* from, uint32_t size) {
+    if (size == 4) {
+        CopyElement<uint32_t>(to, from);
+    } else {
+        CopyElement<uint16_t>(to, from);
+    }
+}
+
+}    // namespace
+
+void VecGather(DType type, const Local& dst, const Local& src, const Local& offsets,
+               uint32_t srcBase, const Lanes& lanes, uint32_t dstRepeat, const Where& where) {
+    Core& core = This();
+    StartVector(core, Op::Gather, where);
+    const uint32_t size = SizeOf(type);
+    const Walk walk = Resolve(core, lanes, size);
+    const Operand to = Bind(core, dst, size, Stride{1, dstRepeat}, walk, "the destination");
+    const Operand by =
+        Bind(core, offsets, 4, Stride{1, walk.lanes * 4 / kBlockBytes}, walk, "the offsets");
+    core.CheckSpace(src, Space::Ub, "the source");
+    core.CheckAlign(src, kBlockBytes, "the source");
+    if (walk.rows == 0) {
+        return;
+    }
+    const uint8_t* from = core.Check(src, 0, 0, "the source");
+    Report(core, Op::Gather,
+           {AccessOf(by, walk, false),
+            {from, src.capacity - static_cast<uint32_t>(src.offset), false, Space::Ub},
+            AccessOf(to, walk, true)});
+    for (uint32_t r = 0; r < walk.rows; ++r) {
+        for (uint32_t i = 0; i < walk.ActiveIn(r); ++i) {
+            if (!walk.Takes(i)) {
+                continue;
+            }
+            uint32_t offset;
+            std::memcpy(&offset, by.Lane(r, i), 4);
+            const int64_t at = static_cast<int64_t>(srcBase) + offset;
+            if (at % size != 0) {
+                core.Fail("offset %lld bytes is not a multiple of the element's %u bytes",
+                          static_cast<long long>(at), size);
+            }
+            CopySized(to.Lane(r, i), core.Check(src, at, size, "the source"), size);
+        }
+    }
+}
+
+void VecGatherb(DType type, const Local& dst, const Local& src, const Local& offsets,
+                uint32_t repeats, Stride d, const Where& where) {
+    Core& core = This();
+    StartVector(core, Op::Gatherb, where);
+    const Walk walk = Resolve(core, Lanes::Mask(true, kRepeatBytes / SizeOf(type), repeats),
+                              SizeOf(type));
+    const Operand to = Bind(core, dst, SizeOf(type), d, walk, "the destination");
+    core.CheckSpace(offsets, Space::Ub, "the offsets");
+    core.CheckAlign(offsets, kBlockBytes, "the offsets");
+    core.CheckSpace(src, Space::Ub, "the source");
+    core.CheckAlign(src, kBlockBytes, "the source");
+    if (walk.rows == 0) {
+        return;
+    }
+    const uint8_t* by = core.Check(offsets, 0, static_cast<int64_t>(repeats) * 32, "the offsets");
+    Report(core, Op::Gatherb,
+           {{by, repeats * 32, false, Space::Ub},
+            {src.Address(), src.capacity - static_cast<uint32_t>(src.offset), false, Space::Ub},
+            AccessOf(to, walk, true)});
+    for (uint32_t r = 0; r < repeats; ++r) {
+        for (uint32_t b = 0; b < 8; ++b) {
+            uint32_t offset;
+            std::memcpy(&offset, by + (r * 8 + b) * 4, 4);
+            if (offset % kBlockBytes != 0) {
+                core.Fail("offset %u bytes is not a multiple of 32", offset);
+            }
+            std::memcpy(to.base + r * to.row + b * to.block,
+                        core.Check(src, offset, kBlockBytes, "the source"), kBlockBytes);
+        }
+    }
+}
+
+void VecGatherMask(DType type, const Local& dst, const Local& src, const Local* pattern,
+                   uint32_t fixedPattern, bool counter, uint32_t mask,
+                   const AscendC::GatherMaskParams& p, uint64_t* kept, const Where& where) {
+    Core& core = This();
+    StartVector(core, Op::GatherMask, where);
+    const uint32_t size = SizeOf(type);
+    const uint32_t full = kRepeatBytes / size;
+    core.region->counters.repeats[static_cast<size_t>(Op::GatherMask)] += p.repeatTimes;
+    core.CheckSpace(dst, Space::Ub, "the destination");
+    core.CheckSpace(src, Space::Ub, "the source");
+    core.CheckAlign(dst, kBlockBytes, "the destination");
+    core.CheckAlign(src, kBlockBytes, "the source");
+    if (pattern == nullptr && (fixedPattern < 1 || fixedPattern > 7)) {
+        core.Fail("pattern %u: the fixed patterns are 1..7", fixedPattern);
+    }
+    const uint32_t lanes = counter ? mask : full;
+    if (pattern != nullptr) {
+        core.CheckSpace(*pattern, Space::Ub, "the pattern");
+        core.CheckAlign(*pattern, kBlockBytes, "the pattern");
+    }
+    uint64_t count = 0;
+    const uint32_t perBlock = kBlockBytes / size;
+    for (uint32_t r = 0; r < p.repeatTimes; ++r) {
+        for (uint32_t i = 0; i < lanes; ++i) {
+            bool take;
+            if (pattern != nullptr) {
+                const uint8_t* bits =
+                    core.Check(*pattern, r * p.src1RepeatStride * 32ll + i / 8, 1, "the pattern");
+                take = ((*bits >> (i % 8)) & 1) != 0;
+            } else {
+                take = fixedPattern == 7   ? true
+                       : fixedPattern <= 2 ? i % 2 == fixedPattern - 1
+                                           : i % 4 == fixedPattern - 3;
+            }
+            if (!take) {
+                continue;
+            }
+            const int64_t at = r * p.src0RepeatStride * 32ll +
+                               static_cast<int64_t>(i / perBlock) * p.src0BlockStride * 32 +
+                               i % perBlock * size;
+            const uint8_t* from = core.Check(src, at, size, "the source");
+            CopySized(core.Check(dst, static_cast<int64_t>(count) * size, size, "the destination"),
+                      from, size);
+            ++count;
+        }
+    }
+    Report(core, Op::GatherMask,
+           {{src.Address(), src.capacity - static_cast<uint32_t>(src.offset), false, Space::Ub},
+            {dst.Address(), static_cast<uint32_t>(count * size), true, Space::Ub}});
+    *kept = count;
+}
+
+void VecTranspose16(DType, const Local& dst, const Local& src, const Where& where) {
+    Core& core = This();
+    core.Begin(Op::Transpose, where);
+    core.NeedVector();
+    core.CheckSpace(dst, Space::Ub, "the destination");
+    core.CheckSpace(src, Space::Ub, "the source");
+    core.CheckAlign(dst, kBlockBytes, "the destination");
+    core.CheckAlign(src, kBlockBytes, "the source");
+    uint8_t* to = core.Check(dst, 0, 512, "the destination");
+    const uint8_t* from = core.Check(src, 0, 512, "the source");
+    Report(core, Op::Transpose, {{from, 512, false, Space::Ub}, {to, 512, true, Space::Ub}});
+    uint16_t values[256];
+    std::memcpy(values, from, 512);
+    uint16_t* out = reinterpret_cast<uint16_t*>(to);
+    for (uint32_t r = 0; r < 16; ++r) {
+        for (uint32_t c = 0; c < 16; ++c) {
+            out[c * 16 + r] = values[r * 16 + c];
+        }
+    }
+}
+
+void VecTransData(DType type, const Local* const* dst, const Local* const* src,
+                  const AscendC::TransDataTo5HDParams& p, const Where& where) {
+    Core& core = This();
+    core.Begin(Op::TransDataTo5HD, where, p.repeatTimes);
+    core.NeedVector();
+    const uint32_t size = SizeOf(type);
+    const uint32_t columns = kBlockBytes / size;
+    for (uint32_t i = 0; i < 16; ++i) {
+        core.CheckSpace(*dst[i], Space::Ub, "a destination");
+        core.CheckSpace(*src[i], Space::Ub, "a source");
+        core.CheckAlign(*dst[i], kBlockBytes, "a destination");
+        core.CheckAlign(*src[i], kBlockBytes, "a source");
+    }
+    if (p.repeatTimes == 0) {
+        return;
+    }
+    if (p.repeatTimes == 1 && (p.dstRepStride != 0 || p.srcRepStride != 0)) {
+        core.Fail("repeatTimes 1 with repeat strides %u and %u: they must be 0", p.dstRepStride,
+                  p.srcRepStride);
+    }
+    for (uint32_t r = 0; r < p.repeatTimes; ++r) {
+        uint8_t block[16][kBlockBytes];
+        for (uint32_t i = 0; i < 16; ++i) {
+            const uint8_t* from =
+                core.Check(*src[i], r * p.srcRepStride * 32ll, kBlockBytes, "a source");
+            Report(core, Op::TransDataTo5HD, {{from, kBlockBytes, false, Space::Ub}});
+            std::memcpy(block[i], from, kBlockBytes);
+        }
+        for (uint32_t i = 0; i < 16; ++i) {
+            uint8_t* to =
+                core.Check(*dst[i], r * p.dstRepStride * 32ll, kBlockBytes, "a destination");
+            Report(core, Op::TransDataTo5HD, {{to, kBlockBytes, true, Space::Ub}});
+            for (uint32_t j = 0; j < columns; ++j) {
+                // 32 bit: a destination row of 16 takes two of the addresses.
+                const uint32_t row = size == 2 ? j : i % 2 * 8 + j;
+                const uint32_t column = size == 2 ? i : i / 2;
+                std::memcpy(to + j * size, block[row] + column * size, size);
+            }
+        }
+    }
+}
+
+namespace {
+
+template <typename T>
+void WriteIndex(const Walk& walk, const Operand& to, T first) {
+    for (uint32_t r = 0; r < walk.rows; ++r) {
+        for (uint32_t i = 0; i < walk.ActiveIn(r); ++i) {
+            if (walk.Takes(i)) {
+                const T value = static_cast<T>(static_cast<float>(first) +
+                                               static_cast<float>(r * walk.lanes + i));
+                std::memcpy(to.Lane(r, i), &value, sizeof(T));
+            }
+        }
+    }
+}
+
+}    // namespace
+
+void VecIndex(DType type, const Local& dst, uint32_t first, const Lanes& lanes, Stride d,
+              const Where& where) {
+    Core& core = This();
+    StartVector(core, Op::CreateVecIndex, where);
+    const Walk walk = Resolve(core, lanes, SizeOf(type));
+    const Operand to = Bind(core, dst, SizeOf(type), d, walk, "the destination");
+    if (walk.rows == 0) {
+        return;
+    }
+    Report(core, Op::CreateVecIndex, {AccessOf(to, walk, true)});
+    switch (type) {
+        case DType::F32:
+            return WriteIndex<float>(walk, to, FloatOf(first));
+        case DType::F16: {
+            half value;
+            value.bits = static_cast<uint16_t>(first);
+            return WriteIndex<half>(walk, to, value);
+        }
+        case DType::I16:
+            return WriteIndex<int16_t>(walk, to, static_cast<int16_t>(first));
+        default:
+            return WriteIndex<int32_t>(walk, to, static_cast<int32_t>(first));
+    }
+}
+
+}    // namespace sim

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+#include <limits>
+
+#include "convert.h"
+#include "vector_engine.h"
+
+namespace sim {
+
+namespace {
+
+using AscendC::ReduceOrder;
+
+// Sums of neighbours, level by level, as the hardware's adder tree does it. `count` is 8 to 128, a
+// power of two.
+float TreeSum(float* values, uint32_t count) {
+    for (; count > 8; count /= 2) {
+        for (uint32_t i = 0; i < count / 2; i += 8) {
+            const Float8 a = LoadFloat8(values + 2 * i);
+            const Float8 b = LoadFloat8(values + 2 * i + 8);
+            const Float8 even = __builtin_shuffle(a, b, Int8{0, 2, 4, 6, 8, 10, 12, 14});
+            const Float8 odd = __builtin_shuffle(a, b, Int8{1, 3, 5, 7, 9, 11, 13, 15});
+            StoreFloat8(values + i, even + odd);
+        }
+    }
+    return ((values[0] + values[1]) + (values[2] + values[3])) +
+           ((values[4] + values[5]) + (values[6] + values[7]));
+}
+
+// One row as floats; lanes outside the mask hold `filler`.
+void ReadRow(DType type, const Operand& src, const Walk& walk, uint32_t row, float filler,
+             float* out) {
+    const uint32_t count = walk.ActiveIn(row);
+    alignas(32) uint8_t gathered[kRepeatBytes];
+    const uint8_t* values = src.base + row * src.row;
+    if (!Packed(src, walk)) {
+        GatherRow(gathered, src, row, count);
+        values = gathered;
+    }
+    if (type == DType::F32) {
+        std::memcpy(out, values, count * sizeof(float));
+    } else {
+        HalfToFloat(out, reinterpret_cast<const uint16_t*>(values), count);
+    }
+    for (uint32_t i = count; i < walk.lanes; ++i) {
+        out[i] = filler;
+    }
+    if (walk.bits) {
+        for (uint32_t i = 0; i < count; ++i) {
+            if (!walk.Takes(i)) {
+                out[i] = filler;
+            }
+        }
+    }
+}
+
+void StoreValue(DType type, uint8_t* at, float value) {
+    if (type == DType::F32) {
+        std::memcpy(at, &value, 4);
+    } else {
+        const uint16_t bits = FloatToHalfBits(value);
+        std::memcpy(at, &bits, 2);
+    }
+}
+
+void StoreIndex(DType type, uint8_t* at, uint32_t index) {
+    std::memcpy(at, &index, type == DType::F32 ? 4 : 2);
+}
+
+// The first of the largest (or smallest) values.
+uint32_t Extreme(const float* values, uint32_t count, bool largest) {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < count; ++i) {
+        if (largest ? values[i] > values[best] : values[i] < values[best]) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+bool IsMax(Op op) {
+    return op == Op::WholeReduceMax || op == Op::BlockReduceMax || op == Op::ReduceMax;
+}
+bool IsMin(Op op) {
+    return op == Op::WholeReduceMin || op == Op::BlockReduceMin || op == Op::ReduceMin;
+}
+
+float Filler(Op op) {
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    return IsMax(op) ? -kInf : IsMin(op) ? kInf : 0.0f;
+}
+
+}    // namespace
+
+void VecReduce(Op op, DType type, const Local& dst, const Local& src, const Lanes& lanes,
+               uint32_t dstRepeat, Stride s, ReduceOrder order, const Where& where) {
+    Core& core = This();
+    StartVector(core, op, where);
+    const uint32_t size = SizeOf(type);
+    const Walk walk = Resolve(core, lanes, size);
+    const Operand from = Bind(core, src, size, s, walk, "the source");
+    const bool whole = op == Op::WholeReduceSum || op == Op::WholeReduceMax ||
+                       op == Op::WholeReduceMin || op == Op::RepeatReduceSum;
+    const bool pair = op == Op::PairReduceSum;
+    const bool both = order == ReduceOrder::ORDER_VALUE_INDEX ||
+                      order == ReduceOrder::ORDER_INDEX_VALUE;
+    // Results of a row and the unit of the destination's repeat stride, in elements.
+    const uint32_t results = whole ? (both ? 2u : 1u) : pair ? walk.lanes / 2 : 8u;
+    const uint32_t unit = whole ? results : pair ? walk.lanes / 2 : 8u;
+    const uint32_t align = whole ? results * size : pair ? kBlockBytes : 8 * size;
+    core.CheckSpace(dst, Space::Ub, "the destination");
+    core.CheckAlign(dst, align, "the destination");
+    if (walk.rows == 0) {
+        return;
+    }
+    const int64_t step = static_cast<int64_t>(dstRepeat) * unit * size;
+    uint8_t* out = core.Check(dst, 0, (walk.rows - 1) * step + results * size, "the destination");
+    Report(core, op,
+           {AccessOf(from, walk, false),
+            {out, results * size, true, Space::Ub, walk.rows, step}});
+    const bool sum = !IsMax(op) && !IsMin(op);
+    const float filler = Filler(op);
+    const uint32_t perBlock = kBlockBytes / size;
+    for (uint32_t r = 0; r < walk.rows; ++r) {
+        float values[128];
+        ReadRow(type, from, walk, r, filler, values);
+        uint8_t* at = out + r * step;
+        if (whole && sum) {
+            StoreValue(type, at, TreeSum(values, walk.lanes));
+        } else if (whole) {
+            const uint32_t best = Extreme(values, walk.lanes, IsMax(op));
+            const uint32_t valueAt = order == ReduceOrder::ORDER_INDEX_VALUE ? size : 0;
+            const uint32_t indexAt = order == ReduceOrder::ORDER_VALUE_INDEX ? size : 0;
+            if (order != ReduceOrder::ORDER_ONLY_INDEX) {
+                StoreValue(type, at + valueAt, values[best]);
+            }
+            if (order != ReduceOrder::ORDER_ONLY_VALUE) {
+                StoreIndex(type, at + indexAt, best);
+            }
+        } else if (pair) {
+            for (uint32_t i = 0; i < walk.lanes / 2; ++i) {
+                StoreValue(type, at + i * size, values[2 * i] + values[2 * i + 1]);
+            }
+        } else {
+            for (uint32_t b = 0; b < 8; ++b) {
+                float* block = values + b * perBlock;
+                const float result = sum ? TreeSum(block, perBlock)
+                                         : block[Extreme(block, perBlock, IsMax(op))];
+                StoreValue(type, at + b * size, result);
+            }
+        }
+    }
+}
+
+void VecReduceAll(Op op, DType type, const Local& dst, const Local& src, const Local& work,
+                  const Lanes& lanes, Stride s, bool index, const Where& where) {
+    Core& core = This();
+    StartVector(core, op, where);
+    const uint32_t size = SizeOf(type);
+    const Walk walk = Resolve(core, lanes, size);
+    const Operand from = Bind(core, src, size, s, walk, "the source");
+    core.CheckSpace(dst, Space::Ub, "the destination");
+    core.CheckSpace(work, Space::Ub, "the work space");
+    core.CheckAlign(work, kBlockBytes, "the work space");
+    const bool sum = op == Op::ReduceSum;
+    const uint32_t results = index && !sum ? 2 : 1;
+    core.CheckAlign(dst, size * results, "the destination");
+    uint8_t* out = core.Check(dst, 0, results * size, "the destination");
+    // A row leaves one value (two with an index), and whole blocks are written.
+    const int64_t workBytes =
+        (static_cast<int64_t>(walk.rows) * (sum ? 1 : 2) * size + kBlockBytes - 1) / kBlockBytes *
+        kBlockBytes;
+    uint8_t* scratch = core.Check(work, 0, workBytes, "the work space");
+    if (walk.rows == 0) {
+        return;
+    }
+    Report(core, op,
+           {AccessOf(from, walk, false),
+            {scratch, static_cast<uint32_t>(workBytes), true, Space::Ub},
+            {out, results * size, true, Space::Ub}});
+    std::memset(scratch, 0xFF, static_cast<size_t>(workBytes));
+    if (sum) {
+        // The rows' sums, 64 at a time, then those in order.
+        float total = 0;
+        for (uint32_t first = 0; first < walk.rows; first += 64) {
+            float sums[64] = {};
+            for (uint32_t r = first; r < walk.rows && r < first + 64; ++r) {
+                float row[128];
+                ReadRow(type, from, walk, r, 0.0f, row);
+                sums[r - first] = TreeSum(row, walk.lanes);
+            }
+            total += TreeSum(sums, 64);
+        }
+        StoreValue(type, out, total);
+        return;
+    }
+    const bool largest = IsMax(op);
+    float best = Filler(op);
+    uint32_t at = 0;
+    for (uint32_t r = 0; r < walk.rows; ++r) {
+        float values[128];
+        ReadRow(type, from, walk, r, Filler(op), values);
+        const uint32_t i = Extreme(values, walk.lanes, largest);
+        if (r == 0 || (largest ? values[i] > best : values[i] < best)) {
+            best = values[i];
+            at = r * walk.lanes + i;
+        }
+    }
+    StoreValue(type, out, best);
+    if (index) {
+        StoreIndex(type, out + size, at);
+    }
+}
+
+}    // namespace sim
