@@ -30,7 +30,7 @@ public:
         const Tile tiles = tiles_.Get<float>();
         first_ = tiles;
         factorP_ = tiles[64 * 128];
-        factorN_ = tiles[2 * 64 * 128];
+        keyN_ = tiles[2 * 64 * 128];
         product_ = tiles[3 * 64 * 128];
         CutSmall(small_.Get<float>());
         MakeTriangleMasks(below_, belowOrDiagonal_, diagonal_, product_);
@@ -254,7 +254,7 @@ private:
         MakeDecayVectors(vectors_, gk);
         TileMuls(scaledPow_, DecayVectors::At(vectors_, DecayVectors::kReferencePow), tiling_.scale,
                  kRowBlocks);
-        MakeBlockFactors(factorP_, factorN_, gk, vectors_, one_);
+        MakeBlockFactorP(factorP_, gk, vectors_);
     }
 
     // Normalises the rows of q or k in place and writes q_hat / k_hat. The value heads of one group
@@ -295,7 +295,7 @@ private:
 
     __aicore__ inline void WriteKeyOperands(const FwdPrepareUnit& unit, int64_t space,
                                             const Tile& key, int32_t padded) {
-        TileMul(factorN_, factorN_, key, padded);
+        TileDiv(keyN_, key, factorP_, padded);  // k N = k / P
         for (int32_t first = 0; first < padded; first += kHalf) {
             const int32_t count = padded - first < kHalf ? padded - first : kHalf;
             const int32_t block = first / kBlockRows;
@@ -313,23 +313,22 @@ private:
         int64_t place = FwdPrepareSpace::kColumnOperands;
         for (int32_t block = 0; block < blocks; ++block) {
             if (block > 0) {
-                RowMul(factorN_, factorN_,
-                       DecayVectors::At(vectors_, DecayVectors::kStepPow + block - 1),
+                RowMul(keyN_, keyN_, DecayVectors::At(vectors_, DecayVectors::kStepPow + block - 1),
                        block * kBlockRows);
             }
             const int32_t columns = (block + 1) * kBlockRows;
             for (int32_t first = 0; first < columns; first += kHalf) {
                 const int32_t count = columns - first < kHalf ? columns - first : kHalf;
-                Emit(WorkspaceBf16(space, place + first * 128 * 2), factorN_[first * 128], count,
+                Emit(WorkspaceBf16(space, place + first * 128 * 2), keyN_[first * 128], count,
                      count, 128, 128);
             }
             place += columns * 128 * 2;
         }
-        RowMul(factorN_, factorN_, DecayVectors::At(vectors_, DecayVectors::kLastPow + blocks - 1),
+        RowMul(keyN_, keyN_, DecayVectors::At(vectors_, DecayVectors::kLastPow + blocks - 1),
                padded);
         const int64_t offset = ValueOffset(unit, 128);
         for (int32_t first = 0; first < padded; first += kHalf) {
-            EmitOutput(gm_.kg, offset, factorN_[first * 128], first, kHalf, unit.place.rows);
+            EmitOutput(gm_.kg, offset, keyN_[first * 128], first, kHalf, unit.place.rows);
         }
     }
 
@@ -372,8 +371,8 @@ private:
         const Tile queryScores = first_;
         const Tile keyScores = first_[64 * 64];
         const Tile& spread = factorP_;
-        const Tile inverse = factorN_;
-        const Tile panel = factorN_[64 * 64];
+        const Tile inverse = keyN_;
+        const Tile panel = keyN_[64 * 64];
         const Tile rawBeta = panel[UnitLowerInverse::kPanelFloats];
         const Tile wideBeta = rawBeta[64 * kBlockFloats];
 
@@ -481,7 +480,7 @@ private:
 
     Tile first_;    // gk, then k_hat, then q_hat; scores on the second visit
     Tile factorP_;  // P; spread values of the solve
-    Tile factorN_;  // N, then k N decayed block by block; the inverse and its scratch
+    Tile keyN_;     // k N, then decayed block by block; the inverse and its scratch
     Tile product_;  // 32 rows
     Tile vectors_;
     Tile scaledPow_;

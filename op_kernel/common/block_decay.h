@@ -58,10 +58,8 @@ __aicore__ inline void MakeDecayVectors(const Tile& vectors, const Tile& gk) {
     TileExp(referencePow, referencePow, powRows);
 }
 
-// factorP = P, factorN = N; one exponential and one division a tile. gk is left alone, unless
-// factorP is the same tile.
-__aicore__ inline void MakeBlockFactors(const Tile& factorP, const Tile& factorN, const Tile& gk,
-                                        const Tile& vectors, const Tile& one) {
+// factorP = P: one exponential a tile. gk is left alone, unless factorP is the same tile.
+__aicore__ inline void MakeBlockFactorP(const Tile& factorP, const Tile& gk, const Tile& vectors) {
     const Tile reference = DecayVectors::At(vectors, DecayVectors::kReference);
     for (int32_t block = 0; block < kRowBlocks; ++block) {
         const int32_t first = block * kBlockRows * 128;
@@ -69,6 +67,12 @@ __aicore__ inline void MakeBlockFactors(const Tile& factorP, const Tile& factorN
     }
     TileMuls(factorP, factorP, kLn2, 64);
     TileExp(factorP, factorP, 64);
+}
+
+// factorP = P, factorN = N. Where N only ever multiplies one tile, divide that tile by P instead.
+__aicore__ inline void MakeBlockFactors(const Tile& factorP, const Tile& factorN, const Tile& gk,
+                                        const Tile& vectors, const Tile& one) {
+    MakeBlockFactorP(factorP, gk, vectors);
     TileDivide(factorN, one, factorP, 64);
 }
 

@@ -64,6 +64,13 @@ __aicore__ inline void TileMul(const Tile& dst, const Tile& a, const Tile& b, in
     AscendC::PipeBarrier<PIPE_V>();
 }
 
+// dst = a / b
+template <int32_t kWidth = 128>
+__aicore__ inline void TileDiv(const Tile& dst, const Tile& a, const Tile& b, int32_t rows) {
+    AscendC::Div(dst, a, b, kFullMask, TileRepeats<kWidth>(rows), Contiguous());
+    AscendC::PipeBarrier<PIPE_V>();
+}
+
 // dst += a * b
 template <int32_t kWidth = 128>
 __aicore__ inline void TileMulAdd(const Tile& dst, const Tile& a, const Tile& b, int32_t rows) {
