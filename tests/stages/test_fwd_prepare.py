@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""fwd_prepare on the simulator against the float64 reference."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tests.support import inputs, metrics, reference
+from tests.support.aclnn import AclnnError, Library
+from tests.support.bfloat16 import BF16, round_bf16, to_bf16
+
+OP = "ChunkKdaFwdPrepare"
+KERNEL = "chunk_kda_fwd_prepare"
+OUTPUTS = {  # name -> (dtype, last dimension or None, modes that return it)
+    "gk": (np.float32, 128, "none forward recompute save"),
+    "aqk": (BF16, 64, "none forward recompute save"),
+    "akk": (BF16, 64, "forward save"),
+    "w": (BF16, 128, "none forward recompute save"),
+    "u": (BF16, 128, "none forward recompute save"),
+    "qg": (BF16, 128, "save"),
+    "kg": (BF16, 128, "none forward recompute save"),
+    "qg_scaled": (BF16, 128, "none forward recompute save"),
+    "q_hat": (BF16, 128, "recompute save"),
+    "k_hat": (BF16, 128, "recompute save"),
+    "q_rstd": (np.float32, None, "recompute save"),
+    "k_rstd": (np.float32, None, "recompute save"),
+    "beta_eff": (np.float32, None, "recompute save"),
+}
+TOKENS = (1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 200)
+# Twice the worst that was measured over this file's cases.
+LIMITS = {
+    "gk": 1e-6,
+    "aqk": 8e-3,
+    "akk": 8e-3,
+    "w": 8e-3,
+    "u": 8e-3,
+    "qg": 4e-3,
+    "kg": 4e-3,
+    "qg_scaled": 4e-3,
+    "q_hat": 4e-3,
+    "k_hat": 4e-3,
+    "q_rstd": 1e-6,
+    "k_rstd": 1e-6,
+    "beta_eff": 1e-6,
+}
+
+
+@pytest.fixture(scope="module")
+def lib():
+    return Library.kda()
+
+
+def token_major(x):
+    return np.ascontiguousarray(np.swapaxes(x, 1, 2))
+
+
+def arguments(case, layout, fp32):
+    """The op's inputs, in `layout`. fp32 names the gates that are passed in float32."""
+    place = token_major if layout == "BSND" else np.ascontiguousarray
+    out = {name: to_bf16(place(getattr(case, name))) for name in ("q", "k", "v")}
+    for name in ("g", "beta"):
+        x = place(getattr(case, name))
+        out[name] = x.astype(np.float32) if name in fp32 else to_bf16(x)
+    out.update(a_log=case.a_log, dt_bias=case.dt_bias)
+    return out
+
+
+def shapes(case, mode, l2norm):
+    batch, heads, tokens = case.q.shape[:3]
+    out = {}
+    for name, (dtype, width, modes) in OUTPUTS.items():
+        wanted = mode in modes.split() and (l2norm or not name.endswith("_rstd"))
+        dims = (batch, heads, tokens) + ((width,) if width else ())
+        out[name] = (dims, dtype) if wanted else None
+    return out
+
+
+def run(lib, case, layout="BSND", mode="save", fp32=("beta",), **changes):
+    l2norm = case.options["use_qk_l2norm_in_kernel"]
+    call = dict(
+        arguments(case, layout, fp32),
+        scale=case.scale,
+        layout=layout,
+        use_gate_in_kernel=True,
+        safe_gate=True,
+        backward_mode=mode,
+        outputs=shapes(case, mode, l2norm),
+        **case.options,
+    )
+    call.update(changes)
+    return lib.call(OP, **call)
+
+
+def expected(case, **options):
+    return reference.fwd_prepare(
+        case.q,
+        case.k,
+        case.v,
+        case.g,
+        case.beta,
+        case.scale,
+        a_log=case.a_log,
+        dt_bias=case.dt_bias,
+        **case.options,
+        **options,
+    )
+
+
+def check(got, want, limits=LIMITS, title=""):
+    got = {name: got.f32(name) for name in got}
+    want = {name: want[name] for name in got}
+    comparisons = metrics.check_all(got, want, limits, title=title)
+    for c in comparisons:
+        print(c)
+    return comparisons
+
+
+def same_bits(a, b):
+    assert a.keys() == b.keys()
+    for name in a:
+        assert np.array_equal(a[name].view(np.uint8), b[name].view(np.uint8)), name
+
+
+@pytest.mark.parametrize("tokens", TOKENS)
+@pytest.mark.parametrize("layout", ("BSND", "BNSD"))
+def test_lengths(lib, tokens, layout):
+    seed = np.random.SeedSequence().entropy % 2**31
+    case = inputs.make_inputs(seed, batch=2, tokens=tokens, heads=3)
+    check(run(lib, case, layout), expected(case), title=case.case)
+
+
+@pytest.mark.parametrize("decay", tuple(inputs.DECAYS))
+@pytest.mark.parametrize("keys", inputs.KEYS)
+@pytest.mark.parametrize("beta", ("sigmoid", "unit"))
+@pytest.mark.parametrize("l2norm", (True, False))
+def test_options(lib, decay, keys, beta, l2norm):
+    seed = np.random.SeedSequence().entropy % 2**31
+    case = inputs.make_inputs(
+        seed, tokens=129, heads=2, decay=decay, keys=keys, beta=beta, l2norm=l2norm
+    )
+    check(run(lib, case), expected(case), title=case.case)
+
+
+@pytest.mark.parametrize("decay", ("lasting", "medium", "bound"))
+def test_beta_up_to_two_and_parallel_keys(lib, decay):
+    case = inputs.make_inputs(5, tokens=100, decay=decay, keys="parallel", beta="two")
+    limits = {name: 2 * limit for name, limit in LIMITS.items()}
+    check(run(lib, case), expected(case), limits, case.case)
+
+
+@pytest.mark.parametrize("fp32", ((), ("g",), ("beta",), ("g", "beta")))
+@pytest.mark.parametrize("layout", ("BSND", "BNSD"))
+def test_gate_and_beta_dtypes(lib, fp32, layout):
+    case = inputs.make_inputs(8, tokens=70, heads=3, beta="unit")
+    rng = np.random.default_rng(8)
+    case.g = rng.standard_normal(case.g.shape).astype(np.float32)
+    for name in ("g", "beta"):
+        if name not in fp32:
+            setattr(case, name, round_bf16(getattr(case, name)))
+    check(run(lib, case, layout, fp32=fp32), expected(case), title=str(fp32))
+
+
+def test_missing_and_flat_dt_bias(lib):
+    case = inputs.make_inputs(9, tokens=40)
+    flat = run(lib, case, dt_bias=case.dt_bias.reshape(-1))
+    same_bits(flat, run(lib, case))
+    zero = dataclasses.replace(case, dt_bias=np.zeros_like(case.dt_bias))
+    check(run(lib, case, dt_bias=None), expected(zero))
+
+
+@pytest.mark.parametrize("lower_bound", (-5.0, -1.0, -0.1))
+def test_lower_bound_and_scale(lib, lower_bound):
+    case = inputs.make_inputs(10, tokens=64)
+    case.scale = 0.37
+    check(run(lib, case, lower_bound=lower_bound), expected(case, lower_bound=lower_bound))
+
+
+def test_large_raw_gates_saturate(lib):
+    case = inputs.make_inputs(11, tokens=64)
+    case.g = round_bf16(300 * case.g)
+    got = run(lib, case, fp32=("g", "beta"))
+    check(got, expected(case))
+
+
+@pytest.mark.parametrize("mode", ("none", "forward", "recompute", "save"))
+@pytest.mark.parametrize("l2norm", (True, False))
+def test_modes_select_outputs_only(lib, mode, l2norm):
+    case = inputs.make_inputs(12, tokens=65, l2norm=l2norm)
+    full, part = run(lib, case), run(lib, case, mode=mode)
+    names = [n for n, (_, _, modes) in OUTPUTS.items() if mode in modes.split()]
+    assert list(part) == [n for n in names if l2norm or not n.endswith("_rstd")]
+    same_bits(part, {name: full[name] for name in part})
+
+
+def test_no_tokens(lib):
+    case = inputs.make_inputs(13, tokens=64)
+    for name in ("q", "k", "v", "g", "beta"):
+        setattr(case, name, getattr(case, name)[:, :, :0])
+    got = run(lib, case)
+    assert all(x.size == 0 for x in got.values())
+
+
+def test_same_bits_for_any_blocks_and_threads(lib):
+    case = inputs.make_inputs(14, batch=3, tokens=200, heads=3)
+    with lib.threads(1):
+        want = run(lib, case)
+        for cores in (1, 3, 20):
+            with lib.cores(cores):
+                same_bits(run(lib, case), want)
+    with lib.threads(2):
+        same_bits(run(lib, case), want)
+
+
+@pytest.mark.parametrize("cores", (1, 24))
+@pytest.mark.parametrize("name", ("q", "k", "v", "g", "beta", "a_log", "dt_bias"))
+def test_nan_stays_in_its_head(lib, name, cores):
+    case = inputs.make_inputs(15, batch=2, tokens=100, heads=3)
+    with lib.cores(cores):
+        clean = run(lib, case)
+        bad = getattr(case, name).copy()
+        if name in ("a_log", "dt_bias"):
+            bad[1] = np.nan
+            at = (slice(None), 1)
+        else:
+            bad[0, 1, 3] = np.nan
+            at = (0, 1)
+        got = run(lib, dataclasses.replace(case, **{name: bad}))
+    touched = 0
+    for key in clean:
+        a, b = got[key].astype(np.float32), clean[key].astype(np.float32)
+        touched += int(np.isnan(a[at]).sum())
+        a[at] = b[at]
+        assert np.array_equal(a, b), key
+    assert touched > 0
+
+
+def chunk_macs(rows):
+    """The formula in the kernel's header."""
+    blocks = -(-rows // 16)
+    scores = 32 * 16 * 128 * blocks * (blocks + 1) // 2
+    return scores + (16 if rows == 1 else rows) * 256 * rows
+
+
+def test_counters(lib):
+    case = inputs.make_inputs(16, batch=1, tokens=321, heads=4)
+    lib.reset_counters()
+    run(lib, case)
+    counters = lib.counters()[KERNEL]
+    print(counters)
+    chunk_heads = 6 * 4
+    assert counters["mmad_macs"] == 4 * (5 * chunk_macs(64) + chunk_macs(1))
+    solve = counters["regions"]["1"]
+    instructions = counters["vector_instructions"] - solve["vector_instructions"]
+    repeats = counters["vector_repeats"] - solve["vector_repeats"]
+    print(f"a chunk-head: {counters['vector_instructions'] / chunk_heads} instructions, ")
+    assert repeats / instructions >= 8
+    assert counters["scalar_reads"] + counters["scalar_writes"] <= 8 * chunk_heads
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    (
+        ({"safe_gate": False}, "safe_gate"),
+        ({"use_gate_in_kernel": False}, "use_gate_in_kernel"),
+        ({"allow_neg_eigval": True}, "allow_neg_eigval"),
+        ({"use_exp2": False}, "use_exp2"),
+        ({"layout": "TND"}, "layout"),
+        ({"backward_mode": "all"}, "backward_mode"),
+        ({"chunk_size": 32}, "chunk_size"),
+        ({"lower_bound": -6.0}, "lower_bound"),
+        ({"scale": float("nan")}, "scale"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"a_log": None}, "a_log"),
+        ({"cu_seqlens": [0, 65]}, "cu_seqlens"),
+        ({"dt_bias": np.zeros((2, 64), np.float32)}, "dt_bias"),
+        ({"k": np.zeros((1, 64, 2, 128), BF16)}, "k"),
+        ({"q": np.zeros((1, 65, 1, 128), BF16), "k": np.zeros((1, 65, 1, 128), BF16)}, "heads"),
+    ),
+)
+def test_refusals(lib, change, message):
+    case = inputs.make_inputs(17, tokens=65)
+    with pytest.raises(AclnnError, match=message):
+        run(lib, case, **change)
+    check(run(lib, case), expected(case))  # the next call works
