@@ -29,22 +29,26 @@ OUTPUTS = {  # name -> (dtype, last dimension or None, modes that return it)
     "beta_eff": (np.float32, None, "recompute save"),
 }
 TOKENS = (1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 200)
-# Twice the worst that was measured over this file's cases.
+# Twice the worst that was measured over this file's cases: roundings to bf16 of one (hats, kg),
+# two (qg, u) or three (aqk: two operands and the result) numbers; w sums terms that partly cancel
+# when keys are parallel.
 LIMITS = {
-    "gk": 1e-6,
-    "aqk": 8e-3,
-    "akk": 8e-3,
-    "w": 8e-3,
-    "u": 8e-3,
+    "gk": 4e-7,
+    "aqk": 7e-3,
+    "akk": 4e-3,
+    "w": 1e-2,
+    "u": 5e-3,
     "qg": 4e-3,
     "kg": 4e-3,
-    "qg_scaled": 4e-3,
+    "qg_scaled": 4.6e-3,
     "q_hat": 4e-3,
     "k_hat": 4e-3,
-    "q_rstd": 1e-6,
-    "k_rstd": 1e-6,
-    "beta_eff": 1e-6,
+    "q_rstd": 2e-7,
+    "k_rstd": 2e-7,
+    "beta_eff": 2e-7,
 }
+# One or two tokens: the scores are six or eighteen dot products, and one may nearly vanish.
+FEW_TOKENS = {**LIMITS, "aqk": 2e-2}
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +132,8 @@ def same_bits(a, b):
 def test_lengths(lib, tokens, layout):
     seed = np.random.SeedSequence().entropy % 2**31
     case = inputs.make_inputs(seed, batch=2, tokens=tokens, heads=3)
-    check(run(lib, case, layout), expected(case), title=case.case)
+    limits = FEW_TOKENS if tokens <= 2 else LIMITS
+    check(run(lib, case, layout), expected(case), limits, case.case)
 
 
 @pytest.mark.parametrize("decay", tuple(inputs.DECAYS))
