@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+// Rule no-dynamic: no virtual functions on the device.
+#include "kernel_operator.h"
+
+#include "../copy_tiling.h"
+
+class Step {
+public:
+    __aicore__ inline virtual void Run() {}  // bad: no-dynamic
+};
+
+extern "C" __global__ __aicore__ void virtual_method(GM_ADDR x, GM_ADDR out, GM_ADDR workspace,
+                                                     GM_ADDR tiling) {
+    GET_TILING_DATA_WITH_STRUCT(CopyTiling, td, tiling);
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    AscendC::TPipe pipe;
+    Step step;
+    step.Run();
+}
