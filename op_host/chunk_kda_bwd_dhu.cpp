@@ -64,7 +64,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->scan.gateFactor = gateFactor;
     data->scan.initialKind = kda::InitialKind(dht);
     data->scan.storesFinal = dh0.present ? 1 : 0;
-    kda::LaunchScan(tiling, data->scan, true, false);
+    kda::LaunchScan(tiling, &data->scan, true, false);
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
 }
 

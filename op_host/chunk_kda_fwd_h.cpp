@@ -46,7 +46,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->scan.gateFactor = gateFactor;
     data->scan.initialKind = kda::InitialKind(initial);
     data->scan.storesFinal = finalState.present ? 1 : 0;
-    kda::LaunchScan(tiling, data->scan, false, false);
+    kda::LaunchScan(tiling, &data->scan, false, false);
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
 }
 

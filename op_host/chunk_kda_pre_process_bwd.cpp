@@ -49,7 +49,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->scan.gradLayout =
         kda::StageTiling::RowLayout(tokenMajor, heads, geometry.tokens, kda::kValueDim);
     data->scan.scale = scale;
-    kda::LaunchScan(tiling, data->scan, true, true);
+    kda::LaunchScan(tiling, &data->scan, true, true);
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
 }
 

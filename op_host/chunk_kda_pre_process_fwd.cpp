@@ -35,7 +35,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
         return ge::GRAPH_FAILED;
     }
     kda::FillScan(tiling, &data->scan, geometry, columns);
-    kda::LaunchScan(tiling, data->scan, false, true);
+    kda::LaunchScan(tiling, &data->scan, false, true);
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
 }
 

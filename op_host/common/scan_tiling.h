@@ -58,11 +58,18 @@ inline void FillScan(StageTiling& tiling, StateScanTiling* scan, const ChunkGeom
     scan->storesFinal = 1;
 }
 
-inline void LaunchScan(StageTiling& tiling, const StateScanTiling& scan, bool backward,
-                       bool summary) {
-    const int64_t tasks = scan.geometry.sequences * scan.geometry.valueHeads * scan.slices;
-    const int64_t bytes = kScanLanes * StateScanLaneBytes(scan.sliceColumns, backward, summary);
-    tiling.Launch(tiling.BlockCount(tasks), bytes, 0, false);
+// Workspace of one lane, W columns: projected fp32 [64,W], updated fp32 [128,W]; backward query
+// fp32 [2,128,W]; and for summaries, where no output holds them, states bf16 [128,W] and y bf16
+// [64,W].
+inline int64_t StateScanLaneBytes(int64_t columns, bool backward, bool summary) {
+    return columns * (4 * (kChunkRows + kKeyDim) + (backward ? 4 * 2 * kKeyDim : 0) +
+                      (summary ? 2 * (kKeyDim + kChunkRows) : 0));
+}
+
+inline void LaunchScan(StageTiling& tiling, StateScanTiling* scan, bool backward, bool summary) {
+    const int64_t tasks = scan->geometry.sequences * scan->geometry.valueHeads * scan->slices;
+    scan->laneBytes = StateScanLaneBytes(scan->sliceColumns, backward, summary);
+    tiling.Launch(tiling.BlockCount(tasks), kScanLanes * scan->laneBytes, 0, false);
 }
 
 inline Dims ChunkStateDims(const ChunkGeometry& geometry) {

@@ -22,19 +22,12 @@ struct StateScanTiling {
     TokenLayout gradLayout;  // d_o; unused by the forward scans
     int64_t slices;          // column slices of one state
     int64_t sliceColumns;    // 64 or 128
+    int64_t laneBytes;       // workspace of one lane, see StateScanLaneBytes
     float scale;             // of qg^T d_o
     float gateFactor;        // decay = exp(gk_last * gateFactor): ln 2 when gk is in units of log2
     int32_t initialKind;
     int32_t storesFinal;
 };
-
-// Workspace of one lane, W columns: projected fp32 [64,W], updated fp32 [128,W]; backward query
-// fp32 [2,128,W]; and for summaries, where no output holds them, states bf16 [128,W] and y bf16
-// [64,W].
-inline constexpr int64_t StateScanLaneBytes(int64_t columns, bool backward, bool summary) {
-    return columns * (4 * (kChunkRows + kKeyDim) + (backward ? 4 * 2 * kKeyDim : 0) +
-                      (summary ? 2 * (kKeyDim + kChunkRows) : 0));
-}
 
 }  // namespace kda
 

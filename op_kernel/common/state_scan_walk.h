@@ -116,7 +116,7 @@ public:
         tiling_ = tiling;
         columns_ = static_cast<uint32_t>(tiling->sliceColumns);
         const int64_t lanes = BlockOfCore() * kScanLanes;
-        workspace_ = operands.workspace + lanes * StateScanLaneBytes(columns_, kBackward, kSummary);
+        workspace_ = operands.workspace + lanes * tiling->laneBytes;
         states_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.states);
         rows_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.rows);
     }
@@ -181,9 +181,8 @@ private:
     template <typename T>
     __aicore__ inline AscendC::GlobalTensor<T> Part(uint32_t lane, int64_t bytesPerColumn) const {
         AscendC::GlobalTensor<T> part;
-        part.SetGlobalBuffer((__gm__ T*)(workspace_ +
-                                         lane * StateScanLaneBytes(columns_, kBackward, kSummary) +
-                                         bytesPerColumn * columns_));
+        part.SetGlobalBuffer(
+            (__gm__ T*)(workspace_ + lane * tiling_->laneBytes + bytesPerColumn * columns_));
         return part;
     }
 

@@ -2,7 +2,8 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """check_cann finds every known-bad line, names file, line and rule, and passes what is good.
 
-A bad source marks the lines it must be refused for: `// bad: rule rule`.
+A bad source marks the lines it must be refused for: `// bad: rule rule` behind them, or
+`// bad-next: rule` above.
 """
 
 import os
@@ -42,8 +43,10 @@ def findings(output):
 def marks(path):
     found = set()
     for number, line in enumerate(path.read_text().splitlines(), 1):
-        if "// bad:" in line:
-            found |= {(path.name, number, rule) for rule in line.split("// bad:")[1].split()}
+        match = re.search(r"// bad(-next)?: (.*)", line)
+        if match:
+            at = number + (1 if match.group(1) else 0)
+            found |= {(path.name, at, rule) for rule in match.group(2).split()}
     return found
 
 
@@ -86,7 +89,7 @@ def test_this_projects_sources_pass():
 def test_a_folder_without_headers_is_no_toolkit(tmp_path):
     done = check(GOOD, toolkit=str(tmp_path))
     assert done.returncode == 0
-    assert f"NOT type-checked: no x86_64-linux or aarch64-linux folder" in done.stdout
+    assert "NOT type-checked: no x86_64-linux or aarch64-linux folder" in done.stdout
 
 
 @pytest.mark.skipif(not TOOLKIT, reason="ASCEND_HOME_PATH is not set")

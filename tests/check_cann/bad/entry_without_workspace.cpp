@@ -5,8 +5,9 @@
 
 #include "../copy_tiling.h"
 
+// bad-next: entry
 extern "C" __global__ __aicore__ void entry_without_workspace(GM_ADDR x, GM_ADDR out,
-                                                              GM_ADDR tiling) {  // bad: entry
+                                                              GM_ADDR tiling) {
     GET_TILING_DATA_WITH_STRUCT(CopyTiling, td, tiling);
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
     AscendC::TPipe pipe;

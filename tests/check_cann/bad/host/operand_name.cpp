@@ -8,10 +8,8 @@ namespace ops {
 class OperandName : public OpDef {
 public:
     explicit OperandName(const char* name) : OpDef(name) {
-        this->Input("xRows")
-            .ParamType(REQUIRED)
-            .DataType({ge::DT_FLOAT})
-            .Format({ge::FORMAT_ND});  // bad: aclnn-names
+        // bad-next: aclnn-names
+        this->Input("xRows").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
         this->Output("out").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
     }
 };
