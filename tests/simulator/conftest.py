@@ -11,7 +11,5 @@ from tests.support.aclnn import Library
 @pytest.fixture(scope="session")
 def test_ops():
     """The op library made of tests/simulator/op_project."""
-    if not list((build_tree.ROOT / "simulator/src/device").glob("*.cpp")):
-        pytest.skip("simulator/src/device is empty")
     path = os.environ.get("ASCEND_SIM_TEST_OPAPI") or build_tree.build("test_opapi_sim")
     return Library(path)

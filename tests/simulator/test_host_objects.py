@@ -125,11 +125,12 @@ def test_int_array(test_ops):
 
 def test_a_destroyed_tensor_is_not_read(test_ops):
     state = np.zeros((2, 8), np.float32)
-    stale = test_ops.tensor(state)
+    # Both are made first: a tensor made later could get the destroyed one's address.
+    live, stale = test_ops.tensor(state), test_ops.tensor(state)
     test_ops.dll.aclDestroyTensor(stale)
     with pytest.raises(AclnnError, match="x is not a live object") as error:
         test_ops.call(
-            "SimTestRowUpdate", state=state, x=stale, A_scale=1.0, outputs={"state_copy": None}
+            "SimTestRowUpdate", state=live, x=stale, A_scale=1.0, outputs={"state_copy": None}
         )
     assert error.value.status == INVALID
 
