@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""Inputs of the state scans: what the forward leaves behind for random q, k, v, g and beta."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tests.support import inputs, reference
+from tests.support.bfloat16 import round_bf16, to_bf16
+
+K, V, C = 128, 128, 64
+
+
+@dataclass
+class ScanCase:
+    """float32 arrays; those that the stages take as bf16 hold bf16 values."""
+
+    kg: np.ndarray
+    w: np.ndarray
+    u: np.ndarray
+    gk: np.ndarray
+    qg: np.ndarray
+    d_o: np.ndarray
+    dv: np.ndarray
+    state: np.ndarray  # an initial or upstream state of every sequence
+    scale: float
+
+    @property
+    def shape(self):
+        return self.kg.shape[:3]
+
+
+def make(seed, batch=1, tokens=65, heads=2, decay="medium"):
+    x = inputs.make_inputs(seed, batch, tokens, heads, decay=decay, initial_state=True)
+    _, _, cache = x.forward()
+    rounded = {name: round_bf16(cache[name]) for name in ("kg", "w", "u", "qg", "aqk")}
+    _, dv, _ = reference.bwd_prepare(
+        rounded["aqk"], cache["v_new"], x.d_o, cache["h"], scale=x.scale
+    )
+    return ScanCase(
+        kg=rounded["kg"],
+        w=rounded["w"],
+        u=rounded["u"],
+        gk=np.asarray(cache["gk"], np.float32),
+        qg=rounded["qg"],
+        d_o=np.asarray(x.d_o, np.float32),
+        dv=round_bf16(dv),
+        state=np.asarray(x.initial_state, np.float32),
+        scale=x.scale,
+    )
+
+
+def empty(batch, heads):
+    """No tokens at all."""
+    none = np.zeros((batch, heads, 0, 128), np.float32)
+    state = np.ones((batch, heads, 128, 128), np.float32)
+    return ScanCase(none, none, none, none, none, none, none, state, 1.0)
+
+
+def bf16(case, *names):
+    """Stage arguments by name, as bf16."""
+    return [to_bf16(getattr(case, name)) for name in names]
+
+
+def rows(tokens):
+    return [min(C, tokens - start) for start in range(0, tokens, C)]
+
+
+def scan_macs(tokens, *, columns, query_columns=0, zero_start, keeps_last):
+    """One sequence and head: the formula of op_kernel/common/state_scan.h. Rows in scan order do
+    not matter to the sum but for the first and the last step: pass tokens of the scan's order."""
+    steps = rows(tokens) if isinstance(tokens, int) else list(tokens)
+    total = 0
+    for i, r in enumerate(steps):
+        if not (i == 0 and zero_start):
+            total += (16 if r == 1 else r) * K * columns
+        if i + 1 < len(steps) or keeps_last:
+            total += K * r * (columns + query_columns)
+    return total

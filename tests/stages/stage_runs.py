@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""Runs a stage the ways every stage must bear: any core and thread count, with its counters."""
+
+import numpy as np
+
+TOKENS = (1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 200)
+CORES = (1, 3, 20, 24)
+
+
+def counted(lib, op_type, **arguments):
+    """(results, this launch's counters)."""
+    lib.reset_counters()
+    results = lib.call(op_type, **arguments)
+    (counters,) = lib.counters().values()
+    return results, counters
+
+
+def bits(results):
+    return {name: array.tobytes() for name, array in results.items() if array is not None}
+
+
+def assert_same_bits(lib, op_type, **arguments):
+    """The same bits for every core and thread count."""
+    want = bits(lib.call(op_type, **arguments))
+    for cores in CORES:
+        for threads in (1, 2):
+            with lib.cores(cores), lib.threads(threads):
+                got = bits(lib.call(op_type, **arguments))
+            for name in want:
+                assert got[name] == want[name], (
+                    f"{name} differs on {cores} cores, {threads} threads"
+                )
+
+
+def mean_repeats(counters):
+    return counters["vector_repeats"] / max(counters["vector_instructions"], 1)
+
+
+def assert_contained(want, got, spoiled):
+    """NaN put into `spoiled` = (batch, head) changed nothing anywhere else. Axes 0 and 1 of both
+    arrays are batch (or sequence) and head."""
+    keep = np.ones(want.shape[:2], bool)
+    keep[spoiled] = False
+    same = want[keep].tobytes() == got[keep].tobytes()
+    assert same, f"a NaN in batch, head {spoiled} reached another one"

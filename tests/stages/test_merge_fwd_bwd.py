@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""Stage 9: summaries of other ranks composed onto a state in place."""
+
+import numpy as np
+import pytest
+
+from tests.stages import stage_runs
+from tests.support import reference
+from tests.support.aclnn import AclnnError
+from tests.support.metrics import relative_l2
+
+OP = "ChunkKdaMergeFwdBwd"
+LIMIT = 5e-7
+
+
+def make(seed, ranks=4, heads=3):
+    rng = np.random.default_rng(seed)
+    state = rng.standard_normal((heads, 128, 128), np.float32)
+    summaries = rng.standard_normal((ranks, heads, 128, 256), np.float32)
+    summaries[..., 128:] *= 0.09  # about norm 1, as the decay of real summaries keeps it
+    return state, summaries
+
+
+def run(lib, state, summaries, count, rank, forward=True):
+    return lib.call(
+        OP,
+        state=state,
+        summaries=summaries,
+        pre_or_post_num_ranks=count,
+        rank=rank,
+        forward=forward,
+    )["state"]
+
+
+@pytest.mark.parametrize("heads", [1, 3, 30])
+@pytest.mark.parametrize("forward", [True, False])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_against_float64(lib, heads, forward, count):
+    state, summaries = make(heads + 10 * count, heads=heads)
+    rank = 3 if forward else 0
+    got = run(lib, state, summaries, count, rank, forward)
+    want = reference.merge_fwd_bwd(state, summaries, count, rank, forward=forward)
+    if count == 0:
+        assert got.tobytes() == state.tobytes()
+    assert relative_l2(got, want) < LIMIT
+
+
+def test_updates_the_given_memory(lib):
+    state, summaries = make(5)
+    before = summaries.tobytes()
+    want = run(lib, state, summaries, 2, 3)
+    lib.call(OP, in_place=True, state=state, summaries=summaries, pre_or_post_num_ranks=2, rank=3)
+    assert state.tobytes() == want.tobytes()
+    assert summaries.tobytes() == before
+
+
+def test_same_bits_on_any_machine(lib):
+    state, summaries = make(6, heads=5)
+    stage_runs.assert_same_bits(
+        lib, OP, state=state, summaries=summaries, pre_or_post_num_ranks=3, rank=3
+    )
+
+
+def test_nan_stays_in_its_head(lib):
+    state, summaries = make(7, heads=5)
+    want = run(lib, state, summaries, 3, 3)
+    summaries[1, 2, 5, 200] = np.nan
+    with lib.cores(1):
+        got = run(lib, state, summaries, 3, 3)
+    assert np.isnan(got[2]).any()
+    stage_runs.assert_contained(want[None], got[None], (0, 2))
+
+
+def test_counters(lib):
+    heads, count = 4, 3
+    state, summaries = make(8, heads=heads)
+    _, counters = stage_runs.counted(
+        lib, OP, state=state, summaries=summaries, pre_or_post_num_ranks=count, rank=3
+    )
+    assert counters["mmad_macs"] == heads * count * 128 * 128 * 128
+    assert stage_runs.mean_repeats(counters) >= 8
+    assert counters["scalar_reads"] == counters["scalar_writes"] == 0
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"rank": 1, "pre_or_post_num_ranks": 2}, "rank 1 do not exist among 4"),
+        ({"forward": False, "rank": 2, "pre_or_post_num_ranks": 2}, "after rank 2"),
+        ({"state_v_first": True}, "state_v_first is not supported yet"),
+        ({"state": np.zeros((3, 64, 128), np.float32)}, "state: expected shape [3,128,128]"),
+        ({"summaries": np.zeros((4, 3, 128, 128), np.float32)}, "summaries: expected shape"),
+    ],
+)
+def test_refusals(lib, change, message):
+    state, summaries = make(9)
+    arguments = dict(state=state, summaries=summaries, pre_or_post_num_ranks=1, rank=1)
+    with pytest.raises(AclnnError) as failure:
+        lib.call(OP, **{**arguments, **change})
+    assert message in failure.value.message
+    lib.call(OP, **arguments)

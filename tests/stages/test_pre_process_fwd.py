@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""Stage 2: forward summaries [E | M]."""
+
+import numpy as np
+import pytest
+
+from tests.stages import scan_cases, stage_runs
+from tests.support import reference
+from tests.support.metrics import check_all
+
+OP = "ChunkKdaPreProcessFwd"
+LIMITS = {"E": 6e-3, "M": 6e-3}
+
+
+def arguments(case):
+    k, w, u = scan_cases.bf16(case, "kg", "w", "u")
+    batch, heads, _ = case.shape
+    return dict(k=k, w=w, u=u, gk=case.gk, outputs={"summary": (batch, heads, 128, 256)})
+
+
+def parts(summary):
+    return {"E": summary[..., :128], "M": summary[..., 128:]}
+
+
+def check(results, case):
+    want = reference.pre_process_fwd(case.kg, case.w, case.u, gk=case.gk)
+    return check_all(parts(results["summary"]), parts(want), LIMITS)
+
+
+@pytest.mark.parametrize("tokens", stage_runs.TOKENS)
+def test_against_float64(lib, tokens):
+    case = scan_cases.make(tokens, batch=2, tokens=tokens, heads=3, decay="weak")
+    check(lib.call(OP, **arguments(case)), case)
+
+
+@pytest.mark.parametrize("heads", [1, 7, 30])
+@pytest.mark.parametrize("decay", ["lasting", "mixed"])
+def test_slicings(lib, heads, decay):
+    case = scan_cases.make(heads, tokens=130, heads=heads, decay=decay)
+    check(lib.call(OP, **arguments(case)), case)
+
+
+def test_no_tokens(lib):
+    empty = scan_cases.empty(2, 3)
+    summary = lib.call(OP, **arguments(empty))["summary"]
+    assert not summary[..., :128].any()
+    assert (summary[..., 128:] == np.eye(128)).all()
+
+
+def test_summary_reproduces_the_scan(lib):
+    case = scan_cases.make(20, tokens=300, heads=2, decay="lasting")
+    summary = lib.call(OP, **arguments(case))["summary"].astype(np.float64)
+    _, _, want = reference.fwd_h(case.kg, case.w, case.u, gk=case.gk, initial_state=case.state)
+    got = summary[..., 128:] @ case.state + summary[..., :128]
+    check_all({"E": got}, {"E": want}, LIMITS)
+
+
+def test_same_bits_on_any_machine(lib):
+    case = scan_cases.make(7, batch=2, tokens=150, heads=3)
+    stage_runs.assert_same_bits(lib, OP, **arguments(case))
+
+
+@pytest.mark.parametrize("name", ["kg", "w", "u", "gk"])
+def test_nan_stays_in_its_head(lib, name):
+    case = scan_cases.make(8, batch=2, tokens=70, heads=4)
+    with lib.cores(1):
+        want = lib.call(OP, **arguments(case))["summary"]
+        getattr(case, name)[1, 1, 65] = np.nan
+        got = lib.call(OP, **arguments(case))["summary"]
+    assert np.isnan(got[1, 1]).any()
+    stage_runs.assert_contained(want, got, (1, 1))
+
+
+@pytest.mark.parametrize("tokens", [1, 64, 200])
+def test_counters(lib, tokens):
+    case = scan_cases.make(9, batch=2, tokens=tokens, heads=3)
+    _, counters = stage_runs.counted(lib, OP, **arguments(case))
+    macs = scan_cases.scan_macs(tokens, columns=128, zero_start=True, keeps_last=True)
+    macs += scan_cases.scan_macs(tokens, columns=128, zero_start=False, keeps_last=True)
+    assert counters["mmad_macs"] == 6 * macs
+    assert stage_runs.mean_repeats(counters) >= 8
+    assert counters["scalar_reads"] == counters["scalar_writes"] == 0
