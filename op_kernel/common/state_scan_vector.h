@@ -114,20 +114,11 @@ private:
                 AscendC::LocalTensor<bfloat16_t> base = bases_.template DeQue<bfloat16_t>();
                 AscendC::Cast(y, base, AscendC::RoundMode::CAST_NONE, count);
                 bases_.FreeTensor(base);
-            } else {
-                AscendC::Duplicate(y, 0.0f, count);
+                AscendC::PipeBarrier<PIPE_V>();
             }
-            AscendC::PipeBarrier<PIPE_V>();
             if (item.projects) {
-                AscendC::LocalTensor<float> product =
-                    LoadProduct(memory_.Projected(lane)[FirstTileRow() * columns_], rows);
-                if constexpr (kBackward) {
-                    // M has no base, and M <- (D - U^T P) M: the same sign as E's part.
-                    AscendC::Add(y, y, product, count);
-                } else {
-                    AscendC::Sub(y, y, product, count);
-                }
-                products_.FreeTensor(product);
+                AddProduct(y, LoadProduct(memory_.Projected(lane)[FirstTileRow() * columns_], rows),
+                           count, item.identity);
                 AscendC::PipeBarrier<PIPE_V>();
             }
             AscendC::Cast(out, y, AscendC::RoundMode::CAST_RINT, count);
@@ -138,6 +129,20 @@ private:
         if (item.updates) {
             ScanRowsReady::Set();
         }
+    }
+
+    // M has no base: y is the product alone, with the sign it has in E's part.
+    __aicore__ inline void AddProduct(const AscendC::LocalTensor<float>& y,
+                                      AscendC::LocalTensor<float> product, uint32_t count,
+                                      bool alone) {
+        if (alone) {
+            AscendC::Muls(y, product, kBackward ? 1.0f : -1.0f, count);
+        } else if constexpr (kBackward) {
+            AscendC::Add(y, y, product, count);
+        } else {
+            AscendC::Sub(y, y, product, count);
+        }
+        products_.FreeTensor(product);
     }
 
     // ------------------------------------------------------------------ leaving a chunk
