@@ -51,6 +51,20 @@ def make(seed, batch=1, tokens=65, heads=2, decay="medium"):
     )
 
 
+def draw(seed, batch=1, tokens=65, heads=2):
+    """Plain random operands of about the right size: for tests that need many heads, not a real
+    forward behind them."""
+    rng = np.random.default_rng(seed)
+
+    def normal(*shape, size=0.05):
+        return round_bf16(size * rng.standard_normal(shape, np.float32))
+
+    rows = (batch, heads, tokens, 128)
+    kg, w, u, qg, d_o, dv = (normal(*rows) for _ in range(6))
+    gk = -np.abs(rng.standard_normal(rows, np.float32))
+    return ScanCase(kg, w, u, gk, qg, d_o, dv, normal(batch, heads, 128, 128, size=1.0), 0.125)
+
+
 def empty(batch, heads):
     """No tokens at all."""
     none = np.zeros((batch, heads, 0, 128), np.float32)

@@ -67,12 +67,12 @@ def test_decays(lib, decay):
 
 @pytest.mark.parametrize("heads", [1, 13, 30])
 def test_slicings(lib, heads):
-    case = scan_cases.make(heads, tokens=130, heads=heads)
+    case = scan_cases.draw(heads, tokens=130, heads=heads)
     check(lib.call(OP, **arguments(case, layout="BSND")), case)
 
 
 def test_row_pitch_beyond_16_bits(lib):
-    case = scan_cases.make(30, tokens=3, heads=520)
+    case = scan_cases.draw(30, tokens=3, heads=520)
     assert case.d_o.shape[1] * 128 > 65535
     check(lib.call(OP, **arguments(case, layout="BSND")), case)
 
@@ -100,13 +100,13 @@ def test_no_tokens(lib):
 
 
 def test_same_bits_on_any_machine(lib):
-    case = scan_cases.make(7, batch=3, tokens=150, heads=3)
+    case = scan_cases.draw(7, batch=3, tokens=150, heads=3)
     stage_runs.assert_same_bits(lib, OP, **arguments(case, case.state, layout="BSND"))
 
 
 @pytest.mark.parametrize("name", ["qg", "kg", "w", "gk", "d_o", "dv"])
 def test_nan_stays_in_its_head(lib, name):
-    case = scan_cases.make(8, batch=2, tokens=70, heads=4)
+    case = scan_cases.draw(8, batch=2, tokens=70, heads=4)
     with lib.cores(1):
         want = lib.call(OP, **arguments(case, case.state))
         getattr(case, name)[1, 1, 63] = np.nan
@@ -120,7 +120,7 @@ def test_nan_stays_in_its_head(lib, name):
 @pytest.mark.parametrize("tokens", [1, 64, 200])
 @pytest.mark.parametrize("with_dht, with_h0", [(False, False), (True, False), (False, True)])
 def test_counters(lib, tokens, with_dht, with_h0):
-    case = scan_cases.make(9, batch=2, tokens=tokens, heads=3)
+    case = scan_cases.draw(9, batch=2, tokens=tokens, heads=3)
     dht = case.state if with_dht else None
     _, counters = stage_runs.counted(lib, OP, **arguments(case, dht, with_h0))
     macs = scan_cases.scan_macs(
@@ -136,7 +136,7 @@ def test_counters(lib, tokens, with_dht, with_h0):
 
 
 def test_refusals(lib):
-    case = scan_cases.make(10, tokens=10)
+    case = scan_cases.draw(10, tokens=10)
     good = arguments(case)
     for change, message in [
         ({"layout": "TND"}, "layout=TND is not supported yet"),

@@ -61,7 +61,7 @@ def test_decays(lib, decay):
 
 @pytest.mark.parametrize("heads", [1, 13, 30])
 def test_slicings(lib, heads):
-    case = scan_cases.make(heads, tokens=130, heads=heads)
+    case = scan_cases.draw(heads, tokens=130, heads=heads)
     check(lib.call(OP, **arguments(case)), case)
 
 
@@ -89,13 +89,13 @@ def test_no_tokens(lib):
 
 
 def test_same_bits_on_any_machine(lib):
-    case = scan_cases.make(7, batch=3, tokens=150, heads=3)
+    case = scan_cases.draw(7, batch=3, tokens=150, heads=3)
     stage_runs.assert_same_bits(lib, OP, **arguments(case, case.state))
 
 
 @pytest.mark.parametrize("name", ["kg", "w", "u", "gk", "state"])
 def test_nan_stays_in_its_head(lib, name):
-    case = scan_cases.make(8, batch=2, tokens=70, heads=4)
+    case = scan_cases.draw(8, batch=2, tokens=70, heads=4)
     with lib.cores(1):
         want = lib.call(OP, **arguments(case, case.state))
         getattr(case, name)[1, 1, 69 if name != "state" else 5] = np.nan
@@ -109,7 +109,7 @@ def test_nan_stays_in_its_head(lib, name):
 @pytest.mark.parametrize("tokens", [1, 64, 200])
 @pytest.mark.parametrize("with_state, final", [(False, False), (True, False), (False, True)])
 def test_counters(lib, tokens, with_state, final):
-    case = scan_cases.make(9, batch=2, tokens=tokens, heads=3)
+    case = scan_cases.draw(9, batch=2, tokens=tokens, heads=3)
     initial = case.state if with_state else None
     _, counters = stage_runs.counted(lib, OP, **arguments(case, initial, final))
     macs = scan_cases.scan_macs(tokens, columns=128, zero_start=not with_state, keeps_last=final)
@@ -119,7 +119,7 @@ def test_counters(lib, tokens, with_state, final):
 
 
 def test_refusals(lib):
-    case = scan_cases.make(10, tokens=10)
+    case = scan_cases.draw(10, tokens=10)
     good = arguments(case)
     wrong_w = {"w": to_bf16(np.zeros((1, 2, 11, 128)))}
     for change, message in [

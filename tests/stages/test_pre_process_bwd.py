@@ -47,9 +47,8 @@ def test_against_float64(lib, tokens, layout):
 
 
 @pytest.mark.parametrize("heads", [1, 7, 30])
-@pytest.mark.parametrize("decay", ["lasting", "mixed"])
-def test_slicings(lib, heads, decay):
-    case = scan_cases.make(heads, tokens=130, heads=heads, decay=decay)
+def test_slicings(lib, heads):
+    case = scan_cases.draw(heads, tokens=130, heads=heads)
     check(lib.call(OP, **arguments(case)), case)
 
 
@@ -68,13 +67,13 @@ def test_no_tokens(lib):
 
 
 def test_same_bits_on_any_machine(lib):
-    case = scan_cases.make(7, tokens=150, heads=5)
+    case = scan_cases.draw(7, tokens=150, heads=5)
     stage_runs.assert_same_bits(lib, OP, **arguments(case, "BSND"))
 
 
 @pytest.mark.parametrize("name", ["qg", "kg", "w", "gk", "d_o", "dv"])
 def test_nan_stays_in_its_head(lib, name):
-    case = scan_cases.make(8, tokens=70, heads=4)
+    case = scan_cases.draw(8, tokens=70, heads=4)
     with lib.cores(1):
         want = lib.call(OP, **arguments(case))["summary"]
         getattr(case, name)[0, 2, 63] = np.nan
@@ -85,7 +84,7 @@ def test_nan_stays_in_its_head(lib, name):
 
 @pytest.mark.parametrize("tokens", [1, 64, 200])
 def test_counters(lib, tokens):
-    case = scan_cases.make(9, tokens=tokens, heads=3)
+    case = scan_cases.draw(9, tokens=tokens, heads=3)
     _, counters = stage_runs.counted(lib, OP, **arguments(case))
     order = scan_cases.rows(tokens)[::-1]
     macs = scan_cases.scan_macs(
@@ -99,5 +98,5 @@ def test_counters(lib, tokens):
 
 def test_refuses_a_batch(lib):
     with pytest.raises(AclnnError) as failure:
-        lib.call(OP, **arguments(scan_cases.make(10, batch=2, tokens=10)))
+        lib.call(OP, **arguments(scan_cases.draw(10, batch=2, tokens=10)))
     assert "expected batch 1" in failure.value.message
