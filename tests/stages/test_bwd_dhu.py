@@ -12,7 +12,7 @@ from tests.support.bfloat16 import to_bf16
 from tests.support.metrics import check_all
 
 OP = "ChunkKdaBwdDhu"
-LIMITS = {"dh": 6e-3, "dv_scan": 6e-3, "dh0": 6e-3}
+LIMITS = {"dh": 4.6e-3, "dv_scan": 5e-3, "dh0": 3.5e-3}  # twice the measured
 
 
 def arguments(case, dht=None, with_h0=True, layout="BNSD", **attributes):

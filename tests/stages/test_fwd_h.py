@@ -12,7 +12,7 @@ from tests.support.bfloat16 import to_bf16
 from tests.support.metrics import check_all
 
 OP = "ChunkKdaFwdH"
-LIMITS = {"h": 6e-3, "v_new": 6e-3, "final_state": 6e-3}
+LIMITS = {"h": 4.6e-3, "v_new": 3.7e-3, "final_state": 4e-3}  # twice the measured
 
 
 def arguments(case, initial=None, final=True, **attributes):

@@ -18,7 +18,7 @@ def make(seed, ranks=4, heads=3):
     rng = np.random.default_rng(seed)
     state = rng.standard_normal((heads, 128, 128), np.float32)
     summaries = rng.standard_normal((ranks, heads, 128, 256), np.float32)
-    summaries[..., 128:] *= 0.09  # about norm 1, as the decay of real summaries keeps it
+    summaries[..., 128:] *= 0.09  # about norm 1, as decay keeps it in real summaries
     return state, summaries
 
 

@@ -12,7 +12,7 @@ from tests.support.bfloat16 import to_bf16
 from tests.support.metrics import check_all
 
 OP = "ChunkKdaPreProcessBwd"
-LIMITS = {"E": 6e-3, "M": 6e-3}
+LIMITS = {"E": 3.5e-3, "M": 2.2e-3}  # twice the measured
 parts = test_pre_process_fwd.parts
 
 
@@ -57,7 +57,7 @@ def test_mb_is_the_transpose_of_m(lib):
     forward = lib.call(test_pre_process_fwd.OP, **test_pre_process_fwd.arguments(case))["summary"]
     backward = lib.call(OP, **arguments(case))["summary"]
     m = np.swapaxes(forward[0, ..., 128:], 1, 2)
-    check_all({"M": backward[..., 128:]}, {"M": m}, {"M": 1.2e-2})
+    check_all({"M": backward[..., 128:]}, {"M": m}, {"M": 4e-3})
 
 
 def test_no_tokens(lib):
