@@ -134,10 +134,10 @@ struct Unary<half, F> {
 };
 
 struct ExpF {
-    float operator()(float x) const { return ExpOf(x); }
+    __attribute__((always_inline)) float operator()(float x) const { return ExpOf(x); }
 };
 struct LnF {
-    float operator()(float x) const { return LnOf(x); }
+    __attribute__((always_inline)) float operator()(float x) const { return LnOf(x); }
 };
 struct AbsF {
     float operator()(float x) const { return std::fabs(x); }

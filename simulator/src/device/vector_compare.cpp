@@ -10,30 +10,57 @@ namespace {
 using AscendC::CMPMODE;
 using AscendC::SELMODE;
 
-template <typename T>
-bool Holds(CMPMODE mode, T a, T b) {
-    switch (mode) {
-        case CMPMODE::LT:
-            return a < b;
-        case CMPMODE::GT:
-            return a > b;
-        case CMPMODE::EQ:
-            return a == b;
-        case CMPMODE::LE:
-            return a <= b;
-        case CMPMODE::GE:
-            return a >= b;
-        default:
-            return a != b;
+struct Less {
+    template <typename T>
+    bool operator()(T a, T b) const {
+        return a < b;
+    }
+};
+struct LessEqual {
+    template <typename T>
+    bool operator()(T a, T b) const {
+        return a <= b;
+    }
+};
+struct Equal {
+    template <typename T>
+    bool operator()(T a, T b) const {
+        return a == b;
+    }
+};
+
+// Bit i of the result says whether lane i holds; step 0 repeats b's first value.
+template <typename Holds, typename T>
+void CompareLanes(const T* a, uint32_t stepA, const T* b, uint32_t stepB, bool negate,
+                  uint32_t lanes, uint8_t* bits) {
+    for (uint32_t first = 0; first < lanes; first += 8) {
+        const uint32_t count = std::min(8u, lanes - first);
+        uint32_t holds = 0;
+        for (uint32_t i = 0; i < count; ++i) {
+            const bool is = Holds()(a[(first + i) * stepA], b[(first + i) * stepB]);
+            holds |= static_cast<uint32_t>(is != negate) << i;
+        }
+        const uint32_t keep = bits[first / 8] & ~((1u << count) - 1);
+        bits[first / 8] = static_cast<uint8_t>(holds | keep);
     }
 }
 
 template <typename T>
 void CompareRow(CMPMODE mode, const T* a, const T* b, bool scalar, uint32_t lanes, uint8_t* bits) {
-    for (uint32_t i = 0; i < lanes; ++i) {
-        const bool holds = Holds(mode, a[i], b[scalar ? 0 : i]);
-        const uint8_t bit = static_cast<uint8_t>(1u << (i % 8));
-        bits[i / 8] = static_cast<uint8_t>(holds ? bits[i / 8] | bit : bits[i / 8] & ~bit);
+    const uint32_t step = scalar ? 0 : 1;
+    switch (mode) {
+        case CMPMODE::LT:
+            return CompareLanes<Less>(a, 1, b, step, false, lanes, bits);
+        case CMPMODE::GT:
+            return CompareLanes<Less>(b, step, a, 1, false, lanes, bits);
+        case CMPMODE::EQ:
+            return CompareLanes<Equal>(a, 1, b, step, false, lanes, bits);
+        case CMPMODE::LE:
+            return CompareLanes<LessEqual>(a, 1, b, step, false, lanes, bits);
+        case CMPMODE::GE:
+            return CompareLanes<LessEqual>(b, step, a, 1, false, lanes, bits);
+        default:
+            return CompareLanes<Equal>(a, 1, b, step, true, lanes, bits);
     }
 }
 

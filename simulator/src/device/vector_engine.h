@@ -90,6 +90,30 @@ inline void ScatterRow(const Operand& to, const uint8_t* from, int64_t row, uint
     }
 }
 
+template <typename D, typename A, typename B, typename Kernel>
+void RunBlocks(const Walk& walk, const Operand& d, const Operand& a, const Operand& b,
+               const Kernel& kernel) {
+    constexpr uint32_t kPerBlock = kBlockBytes / sizeof(D);
+    for (uint32_t r = 0; r < walk.rows; ++r) {
+        const uint32_t lanes = walk.ActiveIn(r);
+        uint8_t* pd = d.base + r * d.row;
+        const uint8_t* pa = a.base + r * a.row;
+        const uint8_t* pb = b.base + r * b.row;
+        uint32_t lane = 0;
+        for (; lane + kPerBlock <= lanes; lane += kPerBlock) {
+            kernel(reinterpret_cast<D*>(pd), reinterpret_cast<const A*>(pa),
+                   reinterpret_cast<const B*>(pb), kPerBlock);
+            pd += d.block;
+            pa += a.block;
+            pb += b.block;
+        }
+        if (lane < lanes) {
+            kernel(reinterpret_cast<D*>(pd), reinterpret_cast<const A*>(pa),
+                   reinterpret_cast<const B*>(pb), lanes - lane);
+        }
+    }
+}
+
 // Runs kernel(d, a, b, n) over the walk. Kernels loop over n consecutive elements, each depending
 // on the same element of its sources (and of d) only. With one source pass it twice.
 template <typename D, typename A, typename B, typename Kernel>
@@ -113,6 +137,14 @@ void RunRows(const Walk& walk, const Operand& d, const Operand& a, const Operand
                    reinterpret_cast<const B*>(b.base + r * b.row), walk.ActiveIn(r));
         }
         return;
+    }
+    if constexpr (sizeof(D) == sizeof(A) && sizeof(A) == sizeof(B)) {
+        // A broadcast column or blocks picked from several rows: whole blocks are what stays
+        // together, and a constant count lets each become a vector instruction or two.
+        if (!walk.bits) {
+            RunBlocks<D, A, B>(walk, d, a, b, kernel);
+            return;
+        }
     }
     alignas(64) uint8_t rowD[256 * 8];
     alignas(64) uint8_t rowA[256 * 8];
