@@ -57,6 +57,9 @@ ms::TypeId TypeIdOf(const std::string& name) {
 }
 
 TensorView ViewOf(const ms::Tensor& tensor) {
+    if (!tensor.is_contiguous()) {
+        throw std::logic_error("the bridge met a strided tensor in a launch");
+    }
     TensorView view;
     view.data = tensor.GetDataPtr();
     view.shape = tensor.shape();
@@ -168,7 +171,7 @@ std::vector<ms::Tensor> RunStage(const std::shared_ptr<const Plan>& plan,
     for (const OptionalMsTensor& input : inputs) {
         isInputGiven.push_back(input.has_value());
         if (input.has_value()) {
-            given.push_back(*input);
+            given.push_back(input->is_contiguous() ? *input : input->contiguous());
         }
     }
     std::vector<ms::Tensor> outputs;
