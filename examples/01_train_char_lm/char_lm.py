@@ -178,7 +178,7 @@ class KdaLayer(nn.Cell):
         recent, past = self.recent(rows, batch, state.past)
         decay = self.to_decay(rows).reshape(shape)
         if memory is Memory.FADED:
-            decay = ops.full_like(decay, 1e4)
+            decay = ops.full_like(decay, 1e3)
         beta = self.to_beta(rows).reshape(batch, -1, self.heads)
         o, final_state = hyper_parallel_kda.npu_chunk_kda(
             self.to_q(recent).reshape(shape).astype(ms.bfloat16),
