@@ -376,6 +376,11 @@ private:
         const Tile rawBeta = panel[UnitLowerInverse::kPanelFloats];
         const Tile wideBeta = rawBeta[64 * kBlockFloats];
 
+        if (rows < 64) {
+            // The cast below takes whole repeats, past the last row of a tail.
+            AscendC::Duplicate(rawBeta, 0.0f, kFullMask, kBlockFloats, 1, kRepeatBlocks);
+            AscendC::Duplicate(betaRow_, 0.0f, kFullMask, 1, 1, kRepeatBlocks);
+        }
         SyncPipes<AscendC::HardEvent::V_MTE2>();
         LoadScores(queryScores, WorkspaceFloat(space, FwdPrepareSpace::kQueryScores), padded);
         LoadScores(keyScores, WorkspaceFloat(space, FwdPrepareSpace::kKeyScores), padded);
@@ -432,10 +437,6 @@ private:
     __aicore__ inline void MakeBeta(const FwdPrepareUnit& unit, const Tile& rawBeta,
                                     const Tile& wideBeta) {
         const int32_t rows = unit.place.rows;
-        if (rows < 64) {
-            AscendC::Duplicate(betaRow_, 0.0f, kFullMask, 1, 1, kRepeatBlocks);
-            AscendC::PipeBarrier<PIPE_V>();
-        }
         if (tiling_.betaIsFloat != 0) {
             CompactColumn(betaRow_, rawBeta, rows, ColumnPitch<float>());
         } else {

@@ -249,19 +249,35 @@ def chunk_macs(rows):
 
 
 def test_counters(lib):
-    case = inputs.make_inputs(16, batch=1, tokens=321, heads=4)
-    lib.reset_counters()
-    run(lib, case)
-    counters = lib.counters()[KERNEL]
-    print(counters)
-    chunk_heads = 6 * 4
-    assert counters["mmad_macs"] == 4 * (5 * chunk_macs(64) + chunk_macs(1))
-    solve = counters["regions"]["1"]
-    instructions = counters["vector_instructions"] - solve["vector_instructions"]
-    repeats = counters["vector_repeats"] - solve["vector_repeats"]
-    print(f"a chunk-head: {counters['vector_instructions'] / chunk_heads} instructions, ")
-    assert repeats / instructions >= 8
-    assert counters["scalar_reads"] + counters["scalar_writes"] <= 8 * chunk_heads
+    """The instruction counts a chunk-head, with tails and without."""
+    for tokens, chunks in ((320, 5), (321, 6)):
+        case = inputs.make_inputs(16, batch=1, tokens=tokens, heads=4)
+        lib.reset_counters()
+        run(lib, case)
+        counters = lib.counters()[KERNEL]
+        tail = chunk_macs(1) if tokens == 321 else 0
+        assert counters["mmad_macs"] == 4 * (5 * chunk_macs(64) + tail)
+        solve = counters["regions"]["1"]
+        instructions = counters["vector_instructions"] - solve["vector_instructions"]
+        repeats = counters["vector_repeats"] - solve["vector_repeats"]
+        units = 4 * chunks
+        print(
+            f"{tokens} tokens, a chunk-head: {counters['mmad_macs'] / units:.0f} MACs, "
+            f"{instructions / units:.0f} vector instructions of {repeats / instructions:.1f} "
+            f"repeats, solve {solve['vector_instructions'] / units:.0f} of "
+            f"{solve['vector_repeats'] / solve['vector_instructions']:.1f}"
+        )
+        assert repeats / instructions >= 25
+        assert instructions / units <= 185 and repeats / units <= 6500
+        assert solve["vector_instructions"] / units <= 75
+        assert solve["vector_repeats"] / units <= 2500
+        assert counters["scalar_reads"] + counters["scalar_writes"] == 0
+
+
+def test_token_rows_wider_than_a_cube_copy_can_step(lib):
+    """With 512 heads a token-major row is 65,536 elements, one more than Nd2Nz can step over."""
+    case = inputs.make_inputs(18, tokens=17, heads=512, decay="mixed")
+    same_bits(run(lib, case, "BSND"), run(lib, case, "BNSD"))
 
 
 @pytest.mark.parametrize(
