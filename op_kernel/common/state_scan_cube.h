@@ -101,10 +101,11 @@ private:
         const uint32_t l1Rows = AlignUp(item.rows, kFractalRows);
         const uint32_t columns = memory_.Columns();
         if (item.projects) {
-            ScanStateReady::Wait();
-            AscendC::LocalTensor<bfloat16_t> state = LoadState(memory_.State(item, lane), kKeyDim);
+            // Issued before the wait, which holds back everything behind it.
             AscendC::LocalTensor<bfloat16_t> a = l0_.template AllocA<bfloat16_t>();
             LoadA(a, held_[lane][kProjectTile], item.rows, kKeyDim, l1Rows);
+            ScanStateReady::Wait();
+            AscendC::LocalTensor<bfloat16_t> state = LoadState(memory_.State(item, lane), kKeyDim);
             AscendC::LocalTensor<bfloat16_t> b = l0_.template AllocB<bfloat16_t>();
             LoadB(b, state, kKeyDim, columns, kKeyDim);
             stateTiles_.FreeTensor(state);
@@ -117,10 +118,10 @@ private:
         }
         if constexpr (kBackward) {
             if (Queries(item)) {
+                AscendC::LocalTensor<bfloat16_t> a = LoadLeft(held_[lane][kQueryTile], item.rows);
                 AscendC::LocalTensor<bfloat16_t> b = l0_.template AllocB<bfloat16_t>();
                 LoadB(b, held_[lane][kGradTile], item.rows, columns, l1Rows);
-                MultiplyTransposed(held_[lane][kQueryTile], b, item.rows,
-                                   memory_.Query(lane, queries_[lane]++));
+                MultiplyToState(a, b, item.rows, memory_.Query(lane, queries_[lane]++));
                 ScanQueryReady::Set();
             }
         }
@@ -132,12 +133,13 @@ private:
             return;
         }
         if (item.updates) {
+            AscendC::LocalTensor<bfloat16_t> a = LoadLeft(held_[lane][kUpdateTile], item.rows);
             ScanRowsReady::Wait();
             AscendC::LocalTensor<bfloat16_t> y = LoadState(memory_.Rows(item, lane), item.rows);
             AscendC::LocalTensor<bfloat16_t> b = l0_.template AllocB<bfloat16_t>();
             LoadB(b, y, item.rows, memory_.Columns(), AlignUp(item.rows, kFractalRows));
             stateTiles_.FreeTensor(y);
-            MultiplyTransposed(held_[lane][kUpdateTile], b, item.rows, memory_.Updated(lane));
+            MultiplyToState(a, b, item.rows, memory_.Updated(lane));
             ScanUpdatedReady::Set();
         }
         operandTiles_.FreeTensor(held_[lane]);
@@ -152,13 +154,19 @@ private:
         return stateTiles_.template DeQue<bfloat16_t>();
     }
 
-    // X^T B with X[rows,K] in L1, to fp32 rows of W columns.
-    __aicore__ inline void MultiplyTransposed(const AscendC::LocalTensor<bfloat16_t>& x,
-                                              AscendC::LocalTensor<bfloat16_t>& b, uint32_t rows,
-                                              const AscendC::GlobalTensor<float>& out) {
-        const uint32_t columns = memory_.Columns();
+    // A = X^T, X[rows,K] in L1.
+    __aicore__ inline AscendC::LocalTensor<bfloat16_t> LoadLeft(
+        const AscendC::LocalTensor<bfloat16_t>& x, uint32_t rows) {
         AscendC::LocalTensor<bfloat16_t> a = l0_.template AllocA<bfloat16_t>();
         LoadATransposed(a, x, kKeyDim, rows, AlignUp(rows, kFractalRows));
+        return a;
+    }
+
+    // A B, K rows of W columns, with A[K,rows] and B[rows,W].
+    __aicore__ inline void MultiplyToState(AscendC::LocalTensor<bfloat16_t>& a,
+                                           AscendC::LocalTensor<bfloat16_t>& b, uint32_t rows,
+                                           const AscendC::GlobalTensor<float>& out) {
+        const uint32_t columns = memory_.Columns();
         AscendC::LocalTensor<float> c = l0_.AllocC();
         l0_.Multiply(c, a, b, kKeyDim, columns, rows);
         l0_.FinishC(c);

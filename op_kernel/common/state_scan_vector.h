@@ -102,20 +102,20 @@ private:
 
     // ------------------------------------------------------------------ y = base -+ P X
     __aicore__ inline void FinishRows(uint32_t lane, const ScanItem& item) {
+        const uint32_t rows = TileRows(item);
+        const uint32_t count = rows * columns_;
+        AscendC::LocalTensor<float> y = y_.template Get<float>();
+        if (rows > 0 && !item.identity) {
+            AscendC::LocalTensor<bfloat16_t> base = bases_.template DeQue<bfloat16_t>();
+            AscendC::Cast(y, base, AscendC::RoundMode::CAST_NONE, count);
+            bases_.FreeTensor(base);
+            AscendC::PipeBarrier<PIPE_V>();
+        }
         if (item.projects) {
             ScanProjectedReady::Wait();
         }
-        const uint32_t rows = TileRows(item);
         if (rows > 0) {
-            const uint32_t count = rows * columns_;
             AscendC::LocalTensor<bfloat16_t> out = outputs_.template AllocTensor<bfloat16_t>();
-            AscendC::LocalTensor<float> y = y_.template Get<float>();
-            if (!item.identity) {
-                AscendC::LocalTensor<bfloat16_t> base = bases_.template DeQue<bfloat16_t>();
-                AscendC::Cast(y, base, AscendC::RoundMode::CAST_NONE, count);
-                bases_.FreeTensor(base);
-                AscendC::PipeBarrier<PIPE_V>();
-            }
             if (item.projects) {
                 AddProduct(y, LoadProduct(memory_.Projected(lane)[FirstTileRow() * columns_], rows),
                            count, item.identity);
