@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""Tests through the public Python API, on whatever device --device-target names."""
+
+import ctypes
+
+import mindspore as ms
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def device_target(request):
+    target = request.config.getoption("--device-target")
+    ms.set_device(target)
+    return target
+
+
+class Simulator:
+    """The simulator's controls, in the very library that the calls use."""
+
+    def __init__(self, path):
+        self.library = ctypes.CDLL(path)
+        self.threads = self.library.ascendSimSetThreads
+        self.cores = self.library.ascendSimSetCores
+
+
+@pytest.fixture
+def simulator(device_target):
+    """Sets threads and cores; the defaults come back after the test."""
+    if device_target != "CPU":
+        pytest.skip("block and thread counts can be chosen in the simulator only")
+    from hyper_parallel_kda import loader
+
+    control = Simulator(loader.op_library_path())
+    yield control
+    control.threads(2)
+    control.cores(24)

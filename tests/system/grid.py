@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""The grid of chain cases and the limits that they are held to."""
+
+from dataclasses import replace
+
+from tests.support import inputs, metrics
+
+TOKENS = (1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 200)
+LAYOUTS = ("BSND", "BNSD")
+
+
+def limits(x, factor=1.0):
+    """Limits of a case: the contract's, doubled for keys that are nearly parallel or beta up to 2."""
+    hard = "keys=parallel" in x.case or "beta=two" in x.case
+    return metrics.limits(factor * (2.0 if hard else 1.0))
+
+
+def case(tokens, decay, keys="independent", beta=None, seed=None):
+    """One case with a loss on both results. Batch, heads, layout and options rotate with the case,
+    so that over the grid every option meets every length and decay range; short sequences get more
+    heads: a handful of inner products can all be near zero, where relative errors mean nothing."""
+    number = TOKENS.index(tokens) * len(inputs.DECAYS) + list(inputs.DECAYS).index(decay)
+    seed = 1000 + number if seed is None else seed
+    batch = 1 + number % 2
+    x = inputs.make_inputs(
+        seed,
+        batch=batch,
+        tokens=tokens,
+        heads=(8 if tokens <= 2 else 4) // batch,
+        decay=decay,
+        keys=keys,
+        beta=beta or ("sigmoid", "unit")[number // 2 % 2],
+        l2norm=bool(number // 3 % 2),
+        initial_state=number % 3 != 1,
+    )
+    return x, LAYOUTS[number // 5 % 2]
+
+
+def with_loss(x, loss):
+    """The case with the loss on one of the results only."""
+    if loss == "output":
+        return replace(x, dht=None, case=x.case.replace("loss=both", "loss=output"))
+    if loss == "final_state":
+        return replace(x, d_o=None, case=x.case.replace("loss=both", "loss=final_state"))
+    return x
+
+
+def truths(x):
+    """float64 results for each of the three losses, from one forward and two backwards: gradients
+    are linear in the upstream gradients."""
+    output, final_state, cache = x.forward()
+    parts = {loss: with_loss(x, loss).backward(cache) for loss in ("output", "final_state")}
+    parts["both"] = {
+        name: None if value is None else value + parts["final_state"][name]
+        for name, value in parts["output"].items()
+    }
+    return {
+        loss: dict(output=output, final_state=final_state, **grads) for loss, grads in parts.items()
+    }
+
+
+def describe(x, layout):
+    return f"{x.case} {layout}"
