@@ -11,7 +11,7 @@ LAYOUTS = ("BSND", "BNSD")
 
 
 def limits(x, factor=1.0):
-    """Limits of a case: the contract's, doubled for keys that are nearly parallel or beta up to 2."""
+    """The contract's limits, doubled for nearly parallel keys and for beta up to 2."""
     hard = "keys=parallel" in x.case or "beta=two" in x.case
     return metrics.limits(factor * (2.0 if hard else 1.0))
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The hyper_parallel_kda authors
-"""The nine stage functions composed by hand: the whole op, and one sequence split over two ranks."""
+"""The nine stages composed by hand: the whole op, and one sequence split over two ranks."""
 
 import mindspore as ms
 import numpy as np
@@ -56,7 +56,7 @@ def forward(c, state, layout="BSND"):
 
 
 def backward(x, named, c, h, v_new, d_o, state, dht, layout, unscaled=True):
-    """Gradients by name. unscaled=False passes (q = qg_scaled, scale = 1), for caches without qg."""
+    """Gradients by name. unscaled=False: (q = qg_scaled, scale = 1), for caches without qg."""
     q, scale = (c["qg"], x.scale) if unscaled else (c["qg_scaled"], 1.0)
     d_aqk, dv_local, dq_raw = kda.npu_chunk_kda_bwd_prepare(
         c["aqk"], v_new, d_o, h, scale=x.scale, layout=layout
