@@ -41,7 +41,7 @@ def test_against_mindspore_differentiation_of_the_recurrence(tokens, device_targ
 
 
 @pytest.mark.parametrize("beta", ["sigmoid", "two"])
-@pytest.mark.parametrize("decay", ["weak", "medium", "mixed", "strong"])
+@pytest.mark.parametrize("decay", list(inputs.DECAYS))
 @pytest.mark.parametrize("tokens", [17, 64, 65, 128])
 def test_nearly_parallel_keys(tokens, decay, beta):
     x, layout = grid.case(tokens, decay, keys="parallel", beta=beta)
