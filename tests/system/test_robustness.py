@@ -66,6 +66,8 @@ def test_bad_value_stays_in_its_sequence_and_head(name, value):
             assert np.array_equal(got[tensor][b, h], clean[tensor][b, h]), (tensor, b, h)
     for tensor in ("da_log", "ddt_bias"):
         assert np.array_equal(got[tensor][1], clean[tensor][1]), tensor
+    if value == np.inf and name in ("g", "beta"):
+        return  # saturates the sigmoid: a gate at its bound, a beta of one
     assert not all(np.isfinite(v[1, 0]).all() for v in got.values() if v is not None and v.ndim > 2)
 
 
