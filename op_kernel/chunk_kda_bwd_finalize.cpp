@@ -11,7 +11,7 @@
 //       below), Ab = Akk diag(beta), stril(dAqk)
 //   C2  G = v R^T - kt (H R^T) (bf16); X v^T + dw kt^T; -dkb = -Akk^T dw; v_new R^T = Ab G
 //   V2  -dA = tril(.) diag(-beta)
-//   C3  -dA Akk^T (bf16), then Akk^T times that
+//   C3  -Akk^T dA (bf16), then that times Akk^T
 //   V3  dL = stril(.)
 //   C4  pairs i > j by row blocks I of 16: rows Tq_I = dAqk_I (k N)^I, Tk_I = dL_I (k N)^I, and
 //   what

@@ -35,8 +35,8 @@ struct Slot {
     static constexpr int64_t kAkkBeta = kKeyN + kPairRowFloats * kHalf;     // Akk diag(beta)
     static constexpr int64_t kDAqk = kAkkBeta + kScoreFloats * kHalf;       // stril(dAqk)
     static constexpr int64_t kDA = kDAqk + kScoreFloats * kHalf;            // -dA
-    static constexpr int64_t kDAAkk = kDA + kScoreFloats * kHalf;           // -dA Akk^T
-    static constexpr int64_t kDL = kDAAkk + kScoreFloats * kHalf;           // dL
+    static constexpr int64_t kAkkDA = kDA + kScoreFloats * kHalf;           // -Akk^T dA
+    static constexpr int64_t kDL = kAkkDA + kScoreFloats * kHalf;           // dL
     static constexpr int64_t kHrDiagonal = kDL + kScoreFloats * kHalf;      // 8 blocks 16 x 16
     static constexpr int64_t kDvb = kHrDiagonal + kKeyDim * 16 * kFull;     // Akk^T X
     static constexpr int64_t kDARaw = kDvb + kRowFloats * kFull;            // X v^T + dw kt^T
