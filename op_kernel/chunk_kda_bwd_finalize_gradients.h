@@ -147,7 +147,7 @@ private:
                       static_cast<uint64_t>(kBlockFloats), 1, ContiguousUnary());
 
         in = b_.AllocSmall();
-        const auto hr = slots_.Area<float>(step_, Slot::kHrDiagonal)[column_ * kFractalRows];
+        const auto hr = slots_.Area<float>(step_, Slot::kHrDiagonal)[column_ * kBlockRows];
         for (int32_t block = 0; block < kChannels / kBlockRows; ++block) {
             LoadColumn(in[block * kBlockRows * kBlockFloats], hr[block * kBlockRows * kBlockRows],
                        kBlockRows, kBlockRows + 1);

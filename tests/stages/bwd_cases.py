@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""Inputs of bwd_prepare and bwd_finalize: what the stages before them leave for random inputs, in
+the precision in which it is stored, so that a stage is judged on its own rounding only."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tests.support import inputs, reference
+from tests.support.bfloat16 import round_bf16, to_bf16
+
+BF16_CACHES = ("aqk", "akk", "kg", "w", "qg", "q_hat", "k_hat", "h", "v_new")
+FP32_CACHES = ("gk", "q_rstd", "k_rstd", "beta_eff")
+
+
+@dataclass
+class BwdCase:
+    """`x` is the chain's input; `cache` holds float32 arrays, bf16 values where bf16 is stored."""
+
+    x: inputs.Inputs
+    cache: dict
+
+    @property
+    def shape(self):
+        return self.x.v.shape[:3]
+
+
+def make(seed, **options):
+    """An inputs.make_inputs case with the caches of stages 1, 3, 5 and 7."""
+    x = inputs.make_inputs(seed, **options)
+    _, _, exact = x.forward()
+    cache = {name: round_bf16(exact[name]) for name in BF16_CACHES}
+    for name in FP32_CACHES:
+        cache[name] = None if exact[name] is None else np.asarray(exact[name], np.float32)
+    d_o = np.zeros_like(x.v) if x.d_o is None else x.d_o
+    cache["d_o"] = np.asarray(d_o, np.float32)
+    d_aqk, dv_local, dq_raw = reference.bwd_prepare(
+        cache["aqk"], cache["v_new"], d_o, cache["h"], scale=x.scale
+    )
+    dh, _, dv_scan = reference.bwd_dhu(
+        cache["qg"],
+        cache["kg"],
+        cache["w"],
+        d_o,
+        round_bf16(dv_local),
+        x.scale,
+        gk=cache["gk"],
+        h0=x.initial_state,
+        dht=x.dht,
+    )
+    cache.update(
+        d_aqk=np.asarray(d_aqk, np.float32),
+        dq_raw=np.asarray(dq_raw, np.float32),
+        dh=round_bf16(dh),
+        dv_scan=round_bf16(dv_scan),
+    )
+    return BwdCase(x, cache)
+
+
+def exact_v_new(case):
+    """v_new = Akk diag(beta) (v - 2^gk k h) of the stored caches, in float64. bwd_finalize computes
+    it anew from v, so its reference must not start from the rounded one."""
+    c = {name: reference.wide(case.cache[name]) for name in ("akk", "beta_eff", "gk", "k_hat", "h")}
+    out = np.zeros(case.x.v.shape)
+    for chunk in reference.chunks(out.shape[0], out.shape[2]):
+        at = (chunk.batch, slice(None), slice(chunk.start, chunk.stop))
+        folded = c["akk"][at][..., : chunk.stop - chunk.start] * c["beta_eff"][at][:, None, :]
+        decayed = c["k_hat"][at] * np.exp2(c["gk"][at])
+        out[at] = folded @ (case.x.v[at] - decayed @ c["h"][chunk.batch, chunk.slot])
+    return out
+
+
+def placed(x, layout):
+    """A head-major array in the memory order of `layout`."""
+    return np.ascontiguousarray(np.swapaxes(x, 1, 2) if layout == "BSND" else x)
+
+
+def placed_bf16(x, layout="BNSD"):
+    return to_bf16(placed(x, layout))
+
+
+def chunk_rows(tokens, chunk=64):
+    return [min(chunk, tokens - start) for start in range(0, tokens, chunk)]
+
+
+def mmad_rows(rows):
+    """A single row runs as a fractal of sixteen."""
+    return 16 if rows == 1 else rows
