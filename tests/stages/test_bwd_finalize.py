@@ -13,7 +13,7 @@ from tests.support.bfloat16 import BF16
 OP = "ChunkKdaBwdFinalize"
 OUTPUTS = ("dq", "dk", "dv", "dbeta", "dg", "da_log", "ddt_bias")
 # Twice what was measured over this file's cases, the stage alone.
-LIMITS = dict(dq=8e-3, dk=8e-3, dv=8e-3, dbeta=1e-2, dg=8e-3, da_log=3e-2, ddt_bias=8e-3)
+LIMITS = dict(dq=6e-3, dk=8e-3, dv=4e-3, dbeta=4e-3, dg=7e-3, da_log=3e-2, ddt_bias=7e-3)
 # bf16 and fp32 caches that go in as they are, by the op's names.
 BF16_INPUTS = dict(
     q="q_hat", k="k_hat", akk="akk", v_new="v_new", h="h", dh="dh", dv_scan="dv_scan"

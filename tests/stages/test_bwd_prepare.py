@@ -11,7 +11,7 @@ from tests.support.aclnn import AclnnError
 
 OP = "ChunkKdaBwdPrepare"
 # Twice what was measured: fp32 outputs carry the rounding of fp32 sums, dv_local that of bf16.
-LIMITS = {"d_aqk": 2e-6, "dv_local": 4e-3, "dq_raw": 2e-6}
+LIMITS = {"d_aqk": 3e-7, "dv_local": 4e-3, "dq_raw": 3e-7}
 
 
 def arguments(case, layout="BNSD", **changes):
@@ -54,7 +54,10 @@ def test_against_the_reference(lib, tokens, layout):
     case = fresh(batch=2, tokens=tokens, heads=3, initial_state=True)
     got = lib.call(OP, **arguments(case, layout))
     want = expected(case)
-    metrics.check_all({n: got.f32(n) for n in LIMITS}, want, LIMITS, title=case.x.case)
+    for comparison in metrics.check_all(
+        {n: got.f32(n) for n in LIMITS}, want, LIMITS, title=case.x.case
+    ):
+        print(comparison)
     # What the mask drops is exactly zero, columns past the end of a short chunk included.
     assert not got["d_aqk"][want["d_aqk"] == 0].any()
 
