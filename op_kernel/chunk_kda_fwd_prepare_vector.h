@@ -258,11 +258,16 @@ private:
     }
 
     // Normalises the rows of q or k in place and writes q_hat / k_hat. The value heads of one group
-    // share them, so only the first of the group writes.
+    // share them: the first of the group makes rstd and writes, the others come right after it and
+    // use its rstd again.
     __aicore__ inline void WriteHat(const FwdPrepareUnit& unit, GM_ADDR output, const Tile& hat,
                                     const Tile& rstd, int32_t padded) {
         if (tiling_.normalize != 0) {
-            Normalize(hat, rstd, padded);
+            if (unit.group == 0) {
+                MakeRstd(rstd, hat, padded);
+            }
+            SpreadColumn(column_, rstd, 64);
+            ColumnMul(hat, hat, column_, padded);
         }
         if (tiling_.saveHatted == 0 || unit.group != 0) {
             return;
@@ -273,8 +278,8 @@ private:
         }
     }
 
-    // rstd = 1 / sqrt(sum of squares + epsilon), tile rows *= rstd
-    __aicore__ inline void Normalize(const Tile& tile, const Tile& rstd, int32_t padded) {
+    // rstd = 1 / sqrt(sum of squares + epsilon)
+    __aicore__ inline void MakeRstd(const Tile& rstd, const Tile& tile, int32_t padded) {
         for (int32_t first = 0; first < padded; first += kHalf) {
             const int32_t count = padded - first < kHalf ? padded - first : kHalf;
             TileMul(product_, tile[first * 128], tile[first * 128], count);
@@ -289,8 +294,6 @@ private:
         AscendC::Sqrt(rstd, rstd, kFullMask, 1, ContiguousUnary());
         AscendC::PipeBarrier<PIPE_V>();
         TileDivide<64>(rstd, one_, rstd, 1);
-        SpreadColumn(column_, rstd, 64);
-        ColumnMul(tile, tile, column_, padded);
     }
 
     __aicore__ inline void WriteKeyOperands(const FwdPrepareUnit& unit, int64_t space,

@@ -6,18 +6,13 @@ import numpy as np
 import pytest
 
 from tests.support import metrics, reference
-from tests.support.aclnn import AclnnError, Library
+from tests.support.aclnn import AclnnError
 from tests.support.bfloat16 import BF16, to_bf16
 
 OP = "ChunkKdaFwdFinalize"
 KERNEL = "chunk_kda_fwd_finalize"
 TOKENS = (1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 200)
 LIMIT = 4e-3  # one rounding to bf16; twice what was measured
-
-
-@pytest.fixture(scope="module")
-def lib():
-    return Library.kda()
 
 
 def make(tokens, batch=2, heads=3, seed=None):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support import inputs, metrics, reference
-from tests.support.aclnn import AclnnError, Library
+from tests.support.aclnn import AclnnError
 from tests.support.bfloat16 import BF16, round_bf16, to_bf16
 
 OP = "ChunkKdaFwdPrepare"
@@ -33,7 +33,7 @@ TOKENS = (1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 200)
 # two (qg, u) or three (aqk: two operands and the result) numbers; w sums terms that partly cancel
 # when keys are parallel.
 LIMITS = {
-    "gk": 4e-7,
+    "gk": 6e-7,
     "aqk": 7e-3,
     "akk": 4e-3,
     "w": 1e-2,
@@ -49,11 +49,6 @@ LIMITS = {
 }
 # One or two tokens: the scores are six or eighteen dot products, and one may nearly vanish.
 FEW_TOKENS = {**LIMITS, "aqk": 2e-2}
-
-
-@pytest.fixture(scope="module")
-def lib():
-    return Library.kda()
 
 
 def token_major(x):
@@ -151,8 +146,7 @@ def test_options(lib, decay, keys, beta, l2norm):
 @pytest.mark.parametrize("decay", ("lasting", "medium", "bound"))
 def test_beta_up_to_two_and_parallel_keys(lib, decay):
     case = inputs.make_inputs(5, tokens=100, decay=decay, keys="parallel", beta="two")
-    limits = {name: 2 * limit for name, limit in LIMITS.items()}
-    check(run(lib, case), expected(case), limits, case.case)
+    check(run(lib, case), expected(case), title=case.case)
 
 
 @pytest.mark.parametrize("fp32", ((), ("g",), ("beta",), ("g", "beta")))
