@@ -16,4 +16,4 @@
 #include "ascendc/vector_data.h"
 #include "ascendc/vector_reduce.h"
 
-#endif    // KERNEL_OPERATOR_H
+#endif  // KERNEL_OPERATOR_H

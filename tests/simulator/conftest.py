@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from tests.simulator.device import Device
 from tests.support import build_tree
 from tests.support.aclnn import Library
 
@@ -13,3 +14,9 @@ def test_ops():
     """The op library made of tests/simulator/op_project."""
     path = os.environ.get("ASCEND_SIM_TEST_OPAPI") or build_tree.build("test_opapi_sim")
     return Library(path)
+
+
+@pytest.fixture(scope="session")
+def device():
+    """The kernels of tests/simulator/kernels, launched without a host side."""
+    return Device()

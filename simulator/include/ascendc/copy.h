@@ -74,8 +74,8 @@ void DataCopy(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,
 
 template <typename T>
 void DataCopyPad(const LocalTensor<T>& dstLocal, const GlobalTensor<T>& srcGlobal,
-                 const DataCopyExtParams& dataCopyParams,
-                 const DataCopyPadExtParams<T>& padParams, SIM_WHERE) {
+                 const DataCopyExtParams& dataCopyParams, const DataCopyPadExtParams<T>& padParams,
+                 SIM_WHERE) {
     uint64_t bits = 0;
     std::memcpy(&bits, &padParams.paddingValue, sizeof(T));
     const sim::PadIn copy{dataCopyParams.blockCount,
@@ -93,14 +93,10 @@ template <typename T>
 void DataCopyPad(const LocalTensor<T>& dstLocal, const GlobalTensor<T>& srcGlobal,
                  const DataCopyParams& dataCopyParams, const DataCopyPadParams& padParams,
                  SIM_WHERE) {
-    const sim::PadIn copy{dataCopyParams.blockCount,
-                          dataCopyParams.blockLen,
-                          dataCopyParams.srcStride,
-                          dataCopyParams.dstStride,
-                          padParams.isPad,
-                          padParams.leftPadding,
-                          padParams.rightPadding,
-                          padParams.paddingValue};
+    const sim::PadIn copy{dataCopyParams.blockCount, dataCopyParams.blockLen,
+                          dataCopyParams.srcStride,  dataCopyParams.dstStride,
+                          padParams.isPad,           padParams.leftPadding,
+                          padParams.rightPadding,    padParams.paddingValue};
     sim::CopyPadIn(dstLocal.Ref(), srcGlobal.Ref(), sim::TypeTag<T>::value, copy, where);
 }
 
@@ -145,6 +141,6 @@ inline void SetAtomicNone(SIM_WHERE) {
     sim::SetAtomic(sim::AtomicOp::None, sim::DType::None, where);
 }
 
-}    // namespace AscendC
+}  // namespace AscendC
 
-#endif    // ASCENDC_COPY_H
+#endif  // ASCENDC_COPY_H

@@ -107,6 +107,6 @@ struct CopyRepeatParams {
     uint16_t srcRepeatSize = 8;
 };
 
-}    // namespace AscendC
+}  // namespace AscendC
 
-#endif    // ASCENDC_COPY_PARAMS_H
+#endif  // ASCENDC_COPY_PARAMS_H

@@ -85,8 +85,7 @@ void Fixpipe(const LocalTensor<DstT>& dstLocal, const LocalTensor<SrcT>& srcLoca
     static_assert(sim::kOneOf<SrcT, float> && sim::kOneOf<DstT, half, bfloat16_t>,
                   "Fixpipe to L1: float to half or bfloat16_t only");
     static_assert(config.format == CO2Layout::NZ, "Fixpipe to L1: NZ only (CFG_NZ)");
-    sim::FixpipeToL1(dstLocal.Ref(), srcLocal.Ref(), sim::TypeTag<DstT>::value, intriParams,
-                     where);
+    sim::FixpipeToL1(dstLocal.Ref(), srcLocal.Ref(), sim::TypeTag<DstT>::value, intriParams, where);
 }
 
 class AscendCUtils {
@@ -99,6 +98,6 @@ inline void SetHF32Mode(bool) {}
 inline void SetHF32TransMode(bool) {}
 inline void SetMMLayoutTransform(bool) {}
 
-}    // namespace AscendC
+}  // namespace AscendC
 
-#endif    // ASCENDC_CUBE_H
+#endif  // ASCENDC_CUBE_H

@@ -71,8 +71,8 @@ struct MmadParams {
           enSsparse(enSsparseIn),
           enWinogradA(enWinogradAIn),
           enWinogradB(enWinogradBIn) {}
-    MmadParams(const uint16_t mIn, const uint16_t nIn, const uint16_t kIn,
-               const uint8_t unitFlagIn, const bool cmatrixSourceIn, const bool cmatrixInitValIn)
+    MmadParams(const uint16_t mIn, const uint16_t nIn, const uint16_t kIn, const uint8_t unitFlagIn,
+               const bool cmatrixSourceIn, const bool cmatrixInitValIn)
         : m(mIn),
           n(nIn),
           k(kIn),
@@ -130,10 +130,10 @@ struct FixpipeParamsV220 {
           dstStride(dstStrideIn),
           reluEn(reluEnIn) {}
     FixpipeParamsV220(const uint16_t nSizeIn, const uint16_t mSizeIn, const uint16_t srcStrideIn,
-                      const uint32_t dstStrideIn, const bool reluEnIn,
-                      const QuantMode_t quantPreIn, const int64_t deqScalarIn,
-                      const uint16_t ndNumIn, const uint16_t srcNdStrideIn,
-                      const uint16_t dstNdStrideIn, const uint8_t unitFlagIn)
+                      const uint32_t dstStrideIn, const bool reluEnIn, const QuantMode_t quantPreIn,
+                      const int64_t deqScalarIn, const uint16_t ndNumIn,
+                      const uint16_t srcNdStrideIn, const uint16_t dstNdStrideIn,
+                      const uint8_t unitFlagIn)
         : nSize(nSizeIn),
           mSize(mSizeIn),
           srcStride(srcStrideIn),
@@ -146,11 +146,10 @@ struct FixpipeParamsV220 {
           reluEn(reluEnIn),
           unitFlag(unitFlagIn) {}
     FixpipeParamsV220(const uint16_t nSizeIn, const uint16_t mSizeIn, const uint16_t srcStrideIn,
-                      const uint32_t dstStrideIn, const bool reluEnIn,
-                      const QuantMode_t quantPreIn, const int64_t deqScalarIn,
-                      const uint16_t ndNumIn, const uint16_t srcNdStrideIn,
-                      const uint16_t dstNdStrideIn, const uint8_t unitFlagIn,
-                      const bool isChannelSplitIn)
+                      const uint32_t dstStrideIn, const bool reluEnIn, const QuantMode_t quantPreIn,
+                      const int64_t deqScalarIn, const uint16_t ndNumIn,
+                      const uint16_t srcNdStrideIn, const uint16_t dstNdStrideIn,
+                      const uint8_t unitFlagIn, const bool isChannelSplitIn)
         : FixpipeParamsV220(nSizeIn, mSizeIn, srcStrideIn, dstStrideIn, reluEnIn, quantPreIn,
                             deqScalarIn, ndNumIn, srcNdStrideIn, dstNdStrideIn, unitFlagIn) {
         isChannelSplit = isChannelSplitIn;
@@ -170,6 +169,6 @@ struct FixpipeParamsV220 {
     bool isChannelSplit = false;
 };
 
-}    // namespace AscendC
+}  // namespace AscendC
 
-#endif    // ASCENDC_CUBE_PARAMS_H
+#endif  // ASCENDC_CUBE_PARAMS_H

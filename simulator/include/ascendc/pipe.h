@@ -196,8 +196,10 @@ private:
     sim::PipeState state_;
 };
 
-}    // namespace AscendC
+}  // namespace AscendC
 
-inline AscendC::TPipe* GetTPipePtr() { return static_cast<AscendC::TPipe*>(sim::This().pipe); }
+inline AscendC::TPipe* GetTPipePtr() {
+    return static_cast<AscendC::TPipe*>(sim::This().pipe);
+}
 
-#endif    // ASCENDC_PIPE_H
+#endif  // ASCENDC_PIPE_H

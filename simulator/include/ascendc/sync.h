@@ -27,7 +27,8 @@ void PipeBarrier(SIM_WHERE) {
 template <uint8_t modeId, pipe_t pipe>
 void CrossCoreSetFlag(uint16_t flagId, SIM_WHERE) {
     static_assert(modeId <= 2, "CrossCoreSetFlag: mode 0, 1 or 2");
-    static_assert(pipe != PIPE_S && pipe != PIPE_ALL, "CrossCoreSetFlag: not on PIPE_S or PIPE_ALL");
+    static_assert(pipe != PIPE_S && pipe != PIPE_ALL,
+                  "CrossCoreSetFlag: not on PIPE_S or PIPE_ALL");
     sim::CrossSet(modeId, pipe, flagId, where);
 }
 template <uint8_t modeId = 0, pipe_t pipe = PIPE_S>
@@ -40,8 +41,8 @@ void SyncAll(SIM_WHERE) {
     sim::SyncAllCores(isAIVOnly, where);
 }
 template <bool isAIVOnly = true>
-void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&,
-             const int32_t usedCores = 0, SIM_WHERE) {
+void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&, const int32_t usedCores = 0,
+             SIM_WHERE) {
     (void)usedCores;
     sim::SyncAllCores(isAIVOnly, where);
 }
@@ -57,6 +58,6 @@ void DataCacheCleanAndInvalid(const GlobalTensor<T>& dstTensor, SIM_WHERE) {
 template <MemDsbT arg0>
 void DataSyncBarrier() {}
 
-}    // namespace AscendC
+}  // namespace AscendC
 
-#endif    // ASCENDC_SYNC_H
+#endif  // ASCENDC_SYNC_H

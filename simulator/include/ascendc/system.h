@@ -36,28 +36,27 @@ constexpr KernelType TypeOfKernel(KernelMetaType type) {
            : type == KERNEL_TYPE_MIX_AIC_1_2                                 ? KernelType::Mix12
                                                                              : KernelType::Unset;
 }
-}    // namespace sim
+}  // namespace sim
 
-#define KERNEL_TASK_TYPE_DEFAULT(value)                                                      \
-    do {                                                                                     \
-        static_assert(::sim::TypeOfKernel(value) != ::sim::KernelType::Unset,                \
-                      "KERNEL_TASK_TYPE_DEFAULT: not a type of this chip");                  \
-        static ::sim::KernelNote kernelNote                                                  \
-            __attribute__((section("sim_kernel_notes"), used)) = {__func__,                  \
-                                                                  ::sim::TypeOfKernel(value)}; \
-        (void)kernelNote;                                                                    \
+#define KERNEL_TASK_TYPE_DEFAULT(value)                                                            \
+    do {                                                                                           \
+        static_assert(::sim::TypeOfKernel(value) != ::sim::KernelType::Unset,                      \
+                      "KERNEL_TASK_TYPE_DEFAULT: not a type of this chip");                        \
+        static ::sim::KernelNote kernelNote __attribute__((section("sim_kernel_notes"), used)) = { \
+            __func__, ::sim::TypeOfKernel(value)};                                                 \
+        (void)kernelNote;                                                                          \
     } while (0)
 
-#define REGISTER_TILING_DEFAULT(tiling_struct)                                          \
-    static_assert(::std::is_standard_layout<tiling_struct>::value &&                    \
-                      ::std::is_trivially_copyable<tiling_struct>::value &&             \
-                      ::std::is_default_constructible<tiling_struct>::value,            \
-                  "a tiling struct is plain data");                                     \
+#define REGISTER_TILING_DEFAULT(tiling_struct)                               \
+    static_assert(::std::is_standard_layout<tiling_struct>::value &&         \
+                      ::std::is_trivially_copyable<tiling_struct>::value &&  \
+                      ::std::is_default_constructible<tiling_struct>::value, \
+                  "a tiling struct is plain data");                          \
     static_assert(sizeof(tiling_struct) % 8 == 0, "a tiling struct's size is a multiple of 8")
 
-#define GET_TILING_DATA_WITH_STRUCT(tiling_struct, tiling_data, tiling_arg)     \
-    tiling_struct tiling_data;                                                  \
-    ::sim::CopyTiling(&tiling_data, tiling_arg, sizeof(tiling_struct),          \
+#define GET_TILING_DATA_WITH_STRUCT(tiling_struct, tiling_data, tiling_arg) \
+    tiling_struct tiling_data;                                              \
+    ::sim::CopyTiling(&tiling_data, tiling_arg, sizeof(tiling_struct),      \
                       ::sim::Where{__FILE__, __LINE__})
 
 #define TILING_KEY_IS(k) (::sim::TilingKey() == (k))
@@ -65,21 +64,35 @@ constexpr KernelType TypeOfKernel(KernelMetaType type) {
 #define TRACE_STOP(apid) ::sim::LeaveRegion(static_cast<uint32_t>(apid))
 
 namespace sim {
-inline uint64_t TilingKey() { return This().tilingKey; }
-}    // namespace sim
+inline uint64_t TilingKey() {
+    return This().tilingKey;
+}
+}  // namespace sim
 
 namespace AscendC {
 
-inline int64_t GetBlockIdx() { return sim::BlockIdx(); }
-inline int64_t GetBlockNum() { return sim::BlockNum(); }
-inline int64_t GetSubBlockIdx() { return sim::SubBlockIdx(); }
-inline int64_t GetSubBlockNum() { return sim::SubBlockNum(); }
-inline int64_t GetTaskRation() { return sim::TaskRatio(); }
-inline int16_t GetDataBlockSizeInBytes() { return 32; }
+inline int64_t GetBlockIdx() {
+    return sim::BlockIdx();
+}
+inline int64_t GetBlockNum() {
+    return sim::BlockNum();
+}
+inline int64_t GetSubBlockIdx() {
+    return sim::SubBlockIdx();
+}
+inline int64_t GetSubBlockNum() {
+    return sim::SubBlockNum();
+}
+inline int64_t GetTaskRation() {
+    return sim::TaskRatio();
+}
+inline int16_t GetDataBlockSizeInBytes() {
+    return 32;
+}
 inline GM_ADDR GetUserWorkspace(GM_ADDR workspace, SIM_WHERE) {
     return sim::UserWorkspace(workspace, where);
 }
 
-}    // namespace AscendC
+}  // namespace AscendC
 
-#endif    // ASCENDC_SYSTEM_H
+#endif  // ASCENDC_SYSTEM_H

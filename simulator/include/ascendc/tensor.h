@@ -58,8 +58,8 @@ private:
             core.Fail("a scalar access to a tensor in %s: only UB has one", sim::Name(space));
         }
         core.NeedVector();
-        uint8_t* address = core.Check(local_, static_cast<int64_t>(index) * sizeof(T), sizeof(T),
-                                      "the tensor");
+        uint8_t* address =
+            core.Check(local_, static_cast<int64_t>(index) * sizeof(T), sizeof(T), "the tensor");
         sim::Report(core, op, {{address, sizeof(T), write, space}});
         return reinterpret_cast<T*>(address);
     }
@@ -117,6 +117,6 @@ private:
     uint64_t size_ = 0;
 };
 
-}    // namespace AscendC
+}  // namespace AscendC
 
-#endif    // ASCENDC_TENSOR_H
+#endif  // ASCENDC_TENSOR_H

@@ -77,7 +77,9 @@ inline uint16_t FloatToBf16Bits(float value) {
     return static_cast<uint16_t>((bits & 0x7FFFFFFFu) > 0x7F800000u ? quiet : rounded);
 }
 
-inline float Bf16BitsToFloat(uint16_t bits) { return FloatOf(static_cast<uint32_t>(bits) << 16); }
+inline float Bf16BitsToFloat(uint16_t bits) {
+    return FloatOf(static_cast<uint32_t>(bits) << 16);
+}
 
 inline float HalfBitsToFloat(uint16_t half) {
     const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
@@ -109,7 +111,7 @@ inline uint16_t FloatToHalfBits(float value) {
     return static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
 }
 
-}    // namespace sim
+}  // namespace sim
 
 // Storage types: values pass through float. The device has no bfloat16 arithmetic, so there are no
 // operators here and the vector instructions refuse the type.
@@ -133,9 +135,9 @@ namespace sim {
 
 template <typename T>
 struct TypeTag;
-#define SIM_TYPE_TAG(type, tag) \
-    template <>                 \
-    struct TypeTag<type> {      \
+#define SIM_TYPE_TAG(type, tag)                    \
+    template <>                                    \
+    struct TypeTag<type> {                         \
         static constexpr DType value = DType::tag; \
     };
 SIM_TYPE_TAG(float, F32)
@@ -154,7 +156,7 @@ SIM_TYPE_TAG(uint64_t, U64)
 template <typename T, typename... List>
 constexpr bool kOneOf = (std::is_same<T, List>::value || ...);
 
-}    // namespace sim
+}  // namespace sim
 
 namespace AscendC {
 
@@ -282,7 +284,7 @@ struct IsSameType {
     static constexpr bool value = std::is_same<T, U>::value;
 };
 
-}    // namespace AscendC
+}  // namespace AscendC
 
 namespace sim {
 
@@ -296,12 +298,12 @@ constexpr Space SpaceOf(AscendC::TPosition position) {
            : position == P::CO1       ? Space::L0C
            : position == P::C2PIPE2GM ? Space::FixBuf
            : position == P::VECIN || position == P::VECOUT || position == P::VECCALC ? Space::Ub
-                                                                                      : Space::Gm;
+                                                                                     : Space::Gm;
 }
 
 const char* Name(AscendC::TPosition position);
 const char* Name(AscendC::HardEvent event);
 
-}    // namespace sim
+}  // namespace sim
 
-#endif    // ASCENDC_TYPES_H
+#endif  // ASCENDC_TYPES_H

@@ -11,33 +11,33 @@ namespace AscendC {
 // Each instruction exists in three forms: a bit mask and repeats, a lane count and repeats, and a
 // plain element count.
 
-#define SIM_BINARY(name, ...)                                                                     \
-    template <typename T, bool isSetMask = true>                                                  \
-    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& src0Local,                    \
-              const LocalTensor<T>& src1Local, uint64_t mask[], const uint8_t repeatTimes,        \
-              const BinaryRepeatParams& p, SIM_WHERE) {                                           \
-        static_assert(sim::kOneOf<T, __VA_ARGS__>, #name ": unsupported element type");           \
-        sim::VecBinary(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), src0Local.Ref(),    \
-                       src1Local.Ref(), sim::Lanes::Bits(isSetMask, mask, repeatTimes),           \
-                       {p.dstBlkStride, p.dstRepStride}, {p.src0BlkStride, p.src0RepStride},      \
-                       {p.src1BlkStride, p.src1RepStride}, where);                                \
-    }                                                                                             \
-    template <typename T, bool isSetMask = true>                                                  \
-    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& src0Local,                    \
-              const LocalTensor<T>& src1Local, uint64_t mask, const uint8_t repeatTimes,          \
-              const BinaryRepeatParams& p, SIM_WHERE) {                                           \
-        static_assert(sim::kOneOf<T, __VA_ARGS__>, #name ": unsupported element type");           \
-        sim::VecBinary(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), src0Local.Ref(),    \
-                       src1Local.Ref(), sim::Lanes::Mask(isSetMask, mask, repeatTimes),           \
-                       {p.dstBlkStride, p.dstRepStride}, {p.src0BlkStride, p.src0RepStride},      \
-                       {p.src1BlkStride, p.src1RepStride}, where);                                \
-    }                                                                                             \
-    template <typename T>                                                                         \
-    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& src0Local,                    \
-              const LocalTensor<T>& src1Local, const int32_t& calCount, SIM_WHERE) {              \
-        static_assert(sim::kOneOf<T, __VA_ARGS__>, #name ": unsupported element type");           \
-        sim::VecBinary(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), src0Local.Ref(),    \
-                       src1Local.Ref(), sim::Lanes::Count(calCount), {}, {}, {}, where);          \
+#define SIM_BINARY(name, ...)                                                                  \
+    template <typename T, bool isSetMask = true>                                               \
+    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& src0Local,                 \
+              const LocalTensor<T>& src1Local, uint64_t mask[], const uint8_t repeatTimes,     \
+              const BinaryRepeatParams& p, SIM_WHERE) {                                        \
+        static_assert(sim::kOneOf<T, __VA_ARGS__>, #name ": unsupported element type");        \
+        sim::VecBinary(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), src0Local.Ref(), \
+                       src1Local.Ref(), sim::Lanes::Bits(isSetMask, mask, repeatTimes),        \
+                       {p.dstBlkStride, p.dstRepStride}, {p.src0BlkStride, p.src0RepStride},   \
+                       {p.src1BlkStride, p.src1RepStride}, where);                             \
+    }                                                                                          \
+    template <typename T, bool isSetMask = true>                                               \
+    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& src0Local,                 \
+              const LocalTensor<T>& src1Local, uint64_t mask, const uint8_t repeatTimes,       \
+              const BinaryRepeatParams& p, SIM_WHERE) {                                        \
+        static_assert(sim::kOneOf<T, __VA_ARGS__>, #name ": unsupported element type");        \
+        sim::VecBinary(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), src0Local.Ref(), \
+                       src1Local.Ref(), sim::Lanes::Mask(isSetMask, mask, repeatTimes),        \
+                       {p.dstBlkStride, p.dstRepStride}, {p.src0BlkStride, p.src0RepStride},   \
+                       {p.src1BlkStride, p.src1RepStride}, where);                             \
+    }                                                                                          \
+    template <typename T>                                                                      \
+    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& src0Local,                 \
+              const LocalTensor<T>& src1Local, const int32_t& calCount, SIM_WHERE) {           \
+        static_assert(sim::kOneOf<T, __VA_ARGS__>, #name ": unsupported element type");        \
+        sim::VecBinary(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), src0Local.Ref(), \
+                       src1Local.Ref(), sim::Lanes::Count(calCount), {}, {}, {}, where);       \
     }
 
 SIM_BINARY(Add, half, float, int16_t, int32_t)
@@ -126,35 +126,33 @@ SIM_UNARY(Relu, half, float, int32_t)
 SIM_UNARY(Not, int16_t, uint16_t)
 #undef SIM_UNARY
 
-#define SIM_SCALAR(name, ...)                                                                     \
-    template <typename T, bool isSetMask = true>                                                  \
-    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,                     \
-              const T& scalarValue, uint64_t mask[], const uint8_t repeatTimes,                   \
-              const UnaryRepeatParams& p, SIM_WHERE) {                                            \
-        static_assert(sim::kOneOf<T, __VA_ARGS__>, #name ": unsupported element type");           \
-        sim::VecScalar(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), srcLocal.Ref(),     \
-                       sim::ScalarBits(scalarValue),                                              \
-                       sim::Lanes::Bits(isSetMask, mask, repeatTimes),                            \
-                       {p.dstBlkStride, p.dstRepStride}, {p.srcBlkStride, p.srcRepStride},        \
-                       where);                                                                    \
-    }                                                                                             \
-    template <typename T, bool isSetMask = true>                                                  \
-    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,                     \
-              const T& scalarValue, uint64_t mask, const uint8_t repeatTimes,                     \
-              const UnaryRepeatParams& p, SIM_WHERE) {                                            \
-        static_assert(sim::kOneOf<T, __VA_ARGS__>, #name ": unsupported element type");           \
-        sim::VecScalar(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), srcLocal.Ref(),     \
-                       sim::ScalarBits(scalarValue),                                              \
-                       sim::Lanes::Mask(isSetMask, mask, repeatTimes),                            \
-                       {p.dstBlkStride, p.dstRepStride}, {p.srcBlkStride, p.srcRepStride},        \
-                       where);                                                                    \
-    }                                                                                             \
-    template <typename T, bool isSetMask = true>                                                  \
-    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,                     \
-              const T& scalarValue, const int32_t& calCount, SIM_WHERE) {                         \
-        static_assert(sim::kOneOf<T, __VA_ARGS__>, #name ": unsupported element type");           \
-        sim::VecScalar(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), srcLocal.Ref(),     \
-                       sim::ScalarBits(scalarValue), sim::Lanes::Count(calCount), {}, {}, where); \
+#define SIM_SCALAR(name, ...)                                                                      \
+    template <typename T, bool isSetMask = true>                                                   \
+    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,                      \
+              const T& scalarValue, uint64_t mask[], const uint8_t repeatTimes,                    \
+              const UnaryRepeatParams& p, SIM_WHERE) {                                             \
+        static_assert(sim::kOneOf<T, __VA_ARGS__>, #name ": unsupported element type");            \
+        sim::VecScalar(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), srcLocal.Ref(),      \
+                       sim::ScalarBits(scalarValue),                                               \
+                       sim::Lanes::Bits(isSetMask, mask, repeatTimes),                             \
+                       {p.dstBlkStride, p.dstRepStride}, {p.srcBlkStride, p.srcRepStride}, where); \
+    }                                                                                              \
+    template <typename T, bool isSetMask = true>                                                   \
+    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,                      \
+              const T& scalarValue, uint64_t mask, const uint8_t repeatTimes,                      \
+              const UnaryRepeatParams& p, SIM_WHERE) {                                             \
+        static_assert(sim::kOneOf<T, __VA_ARGS__>, #name ": unsupported element type");            \
+        sim::VecScalar(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), srcLocal.Ref(),      \
+                       sim::ScalarBits(scalarValue),                                               \
+                       sim::Lanes::Mask(isSetMask, mask, repeatTimes),                             \
+                       {p.dstBlkStride, p.dstRepStride}, {p.srcBlkStride, p.srcRepStride}, where); \
+    }                                                                                              \
+    template <typename T, bool isSetMask = true>                                                   \
+    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,                      \
+              const T& scalarValue, const int32_t& calCount, SIM_WHERE) {                          \
+        static_assert(sim::kOneOf<T, __VA_ARGS__>, #name ": unsupported element type");            \
+        sim::VecScalar(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), srcLocal.Ref(),      \
+                       sim::ScalarBits(scalarValue), sim::Lanes::Count(calCount), {}, {}, where);  \
     }
 
 SIM_SCALAR(Adds, half, float, int16_t, int32_t)
@@ -196,6 +194,6 @@ void Axpy(const LocalTensor<T>& dstLocal, const LocalTensor<U>& srcLocal, const 
                  sim::ScalarBits(scalarValue), sim::Lanes::Count(calCount), {}, {}, where);
 }
 
-}    // namespace AscendC
+}  // namespace AscendC
 
-#endif    // ASCENDC_VECTOR_ARITH_H
+#endif  // ASCENDC_VECTOR_ARITH_H

@@ -96,9 +96,8 @@ void Select(const LocalTensor<T>& dstLocal, const LocalTensor<U>& selMask,
             const LocalTensor<T>& src0Local, const LocalTensor<T>& src1Local, SELMODE selMode,
             uint64_t mask[], uint8_t repeatTimes, const BinaryRepeatParams& p, SIM_WHERE) {
     static_assert(sim::kOneOf<T, half, float>, "Select: half and float only");
-    sim::VecSelect(sim::TypeTag<T>::value, selMode, dstLocal.Ref(), &selMask.Ref(),
-                   src0Local.Ref(), &src1Local.Ref(), 0,
-                   sim::Lanes::Bits(isSetMask, mask, repeatTimes),
+    sim::VecSelect(sim::TypeTag<T>::value, selMode, dstLocal.Ref(), &selMask.Ref(), src0Local.Ref(),
+                   &src1Local.Ref(), 0, sim::Lanes::Bits(isSetMask, mask, repeatTimes),
                    {p.dstBlkStride, p.dstRepStride}, {p.src0BlkStride, p.src0RepStride},
                    {p.src1BlkStride, p.src1RepStride}, where);
 }
@@ -107,9 +106,8 @@ void Select(const LocalTensor<T>& dstLocal, const LocalTensor<U>& selMask,
             const LocalTensor<T>& src0Local, const LocalTensor<T>& src1Local, SELMODE selMode,
             uint64_t mask, uint8_t repeatTimes, const BinaryRepeatParams& p, SIM_WHERE) {
     static_assert(sim::kOneOf<T, half, float>, "Select: half and float only");
-    sim::VecSelect(sim::TypeTag<T>::value, selMode, dstLocal.Ref(), &selMask.Ref(),
-                   src0Local.Ref(), &src1Local.Ref(), 0,
-                   sim::Lanes::Mask(isSetMask, mask, repeatTimes),
+    sim::VecSelect(sim::TypeTag<T>::value, selMode, dstLocal.Ref(), &selMask.Ref(), src0Local.Ref(),
+                   &src1Local.Ref(), 0, sim::Lanes::Mask(isSetMask, mask, repeatTimes),
                    {p.dstBlkStride, p.dstRepStride}, {p.src0BlkStride, p.src0RepStride},
                    {p.src1BlkStride, p.src1RepStride}, where);
 }
@@ -129,42 +127,39 @@ void Select(const LocalTensor<T>& dstLocal, const LocalTensor<U>& selMask,
             const LocalTensor<T>& src0Local, const LocalTensor<T>& src1Local, SELMODE selMode,
             uint32_t calCount, SIM_WHERE) {
     static_assert(sim::kOneOf<T, half, float>, "Select: half and float only");
-    sim::VecSelect(sim::TypeTag<T>::value, selMode, dstLocal.Ref(), &selMask.Ref(),
-                   src0Local.Ref(), &src1Local.Ref(), 0, sim::Lanes::Count(calCount), {}, {}, {},
-                   where);
+    sim::VecSelect(sim::TypeTag<T>::value, selMode, dstLocal.Ref(), &selMask.Ref(), src0Local.Ref(),
+                   &src1Local.Ref(), 0, sim::Lanes::Count(calCount), {}, {}, {}, where);
 }
 template <typename T, typename U, bool isSetMask = true>
 void Select(const LocalTensor<T>& dstLocal, const LocalTensor<U>& selMask,
             const LocalTensor<T>& src0Local, T src1Local, SELMODE selMode, uint64_t mask[],
             uint8_t repeatTimes, const BinaryRepeatParams& p, SIM_WHERE) {
     static_assert(sim::kOneOf<T, half, float>, "Select: half and float only");
-    sim::VecSelect(sim::TypeTag<T>::value, selMode, dstLocal.Ref(), &selMask.Ref(),
-                   src0Local.Ref(), nullptr, sim::ScalarBits(src1Local),
-                   sim::Lanes::Bits(isSetMask, mask, repeatTimes),
-                   {p.dstBlkStride, p.dstRepStride}, {p.src0BlkStride, p.src0RepStride}, {},
-                   where);
+    sim::VecSelect(sim::TypeTag<T>::value, selMode, dstLocal.Ref(), &selMask.Ref(), src0Local.Ref(),
+                   nullptr, sim::ScalarBits(src1Local),
+                   sim::Lanes::Bits(isSetMask, mask, repeatTimes), {p.dstBlkStride, p.dstRepStride},
+                   {p.src0BlkStride, p.src0RepStride}, {}, where);
 }
 template <typename T, typename U, bool isSetMask = true>
 void Select(const LocalTensor<T>& dstLocal, const LocalTensor<U>& selMask,
             const LocalTensor<T>& src0Local, T src1Local, SELMODE selMode, uint64_t mask,
             uint8_t repeatTimes, const BinaryRepeatParams& p, SIM_WHERE) {
     static_assert(sim::kOneOf<T, half, float>, "Select: half and float only");
-    sim::VecSelect(sim::TypeTag<T>::value, selMode, dstLocal.Ref(), &selMask.Ref(),
-                   src0Local.Ref(), nullptr, sim::ScalarBits(src1Local),
-                   sim::Lanes::Mask(isSetMask, mask, repeatTimes),
-                   {p.dstBlkStride, p.dstRepStride}, {p.src0BlkStride, p.src0RepStride}, {},
-                   where);
+    sim::VecSelect(sim::TypeTag<T>::value, selMode, dstLocal.Ref(), &selMask.Ref(), src0Local.Ref(),
+                   nullptr, sim::ScalarBits(src1Local),
+                   sim::Lanes::Mask(isSetMask, mask, repeatTimes), {p.dstBlkStride, p.dstRepStride},
+                   {p.src0BlkStride, p.src0RepStride}, {}, where);
 }
 template <typename T, typename U>
 void Select(const LocalTensor<T>& dstLocal, const LocalTensor<U>& selMask,
             const LocalTensor<T>& src0Local, T src1Local, SELMODE selMode, uint32_t calCount,
             SIM_WHERE) {
     static_assert(sim::kOneOf<T, half, float>, "Select: half and float only");
-    sim::VecSelect(sim::TypeTag<T>::value, selMode, dstLocal.Ref(), &selMask.Ref(),
-                   src0Local.Ref(), nullptr, sim::ScalarBits(src1Local),
-                   sim::Lanes::Count(calCount), {}, {}, {}, where);
+    sim::VecSelect(sim::TypeTag<T>::value, selMode, dstLocal.Ref(), &selMask.Ref(), src0Local.Ref(),
+                   nullptr, sim::ScalarBits(src1Local), sim::Lanes::Count(calCount), {}, {}, {},
+                   where);
 }
 
-}    // namespace AscendC
+}  // namespace AscendC
 
-#endif    // ASCENDC_VECTOR_COMPARE_H
+#endif  // ASCENDC_VECTOR_COMPARE_H

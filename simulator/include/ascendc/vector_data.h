@@ -118,7 +118,7 @@ template <typename T>
 void Gatherb(const LocalTensor<T>& dstLocal, const LocalTensor<T>& src0Local,
              const LocalTensor<uint32_t>& offsetLocal, const uint8_t repeatTimes,
              const GatherRepeatParams& p, SIM_WHERE) {
-    static_assert(sizeof(T) == 2 || sizeof(T) == 4, "Gatherb: 16 and 32 bit elements only");
+    static_assert(sim::kOneOf<T, uint16_t, uint32_t>, "Gatherb: uint16_t and uint32_t only");
     sim::VecGatherb(sim::TypeTag<T>::value, dstLocal.Ref(), src0Local.Ref(), offsetLocal.Ref(),
                     repeatTimes, {p.dstBlkStride, p.dstRepStride}, where);
 }
@@ -130,8 +130,8 @@ void GatherMask(const LocalTensor<T>& dstLocal, const LocalTensor<T>& src0Local,
     static_assert((sizeof(T) == 2 || sizeof(T) == 4) && sizeof(U) == sizeof(T) &&
                       sim::kOneOf<U, uint16_t, uint32_t>,
                   "GatherMask: 16 and 32 bit elements, pattern uint16_t or uint32_t to match");
-    sim::VecGatherMask(sim::TypeTag<T>::value, dstLocal.Ref(), src0Local.Ref(),
-                       &src1Pattern.Ref(), 0, reduceMode, mask, gatherMaskParams, &rsvdCnt, where);
+    sim::VecGatherMask(sim::TypeTag<T>::value, dstLocal.Ref(), src0Local.Ref(), &src1Pattern.Ref(),
+                       0, reduceMode, mask, gatherMaskParams, &rsvdCnt, where);
 }
 template <typename T, GatherMaskMode mode = defaultGatherMaskMode>
 void GatherMask(const LocalTensor<T>& dstLocal, const LocalTensor<T>& src0Local,
@@ -151,8 +151,7 @@ template <typename T>
 void TransDataTo5HD(const LocalTensor<T> (&dstLocalList)[NCHW_CONV_ADDR_LIST_SIZE],
                     const LocalTensor<T> (&srcLocalList)[NCHW_CONV_ADDR_LIST_SIZE],
                     const TransDataTo5HDParams& nchwconvParams, SIM_WHERE) {
-    static_assert(sizeof(T) == 2 || sizeof(T) == 4,
-                  "TransDataTo5HD: 16 and 32 bit elements only");
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4, "TransDataTo5HD: 16 and 32 bit elements only");
     const sim::Local* dst[NCHW_CONV_ADDR_LIST_SIZE];
     const sim::Local* src[NCHW_CONV_ADDR_LIST_SIZE];
     for (int i = 0; i < NCHW_CONV_ADDR_LIST_SIZE; ++i) {
@@ -191,10 +190,16 @@ template <typename T, MaskMode mode = MaskMode::NORMAL>
 inline void SetVectorMask(int32_t len, SIM_WHERE) {
     sim::SetMaskLength(mode == MaskMode::COUNTER, sim::TypeTag<T>::value, len, where);
 }
-inline void ResetMask() { sim::This().mask = sim::VectorMask(); }
-inline void SetMaskCount() { sim::This().counterMode = true; }
-inline void SetMaskNorm() { sim::This().counterMode = false; }
+inline void ResetMask() {
+    sim::This().mask = sim::VectorMask();
+}
+inline void SetMaskCount() {
+    sim::This().counterMode = true;
+}
+inline void SetMaskNorm() {
+    sim::This().counterMode = false;
+}
 
-}    // namespace AscendC
+}  // namespace AscendC
 
-#endif    // ASCENDC_VECTOR_DATA_H
+#endif  // ASCENDC_VECTOR_DATA_H

@@ -126,6 +126,6 @@ struct TransDataTo5HDParams {
     uint16_t srcRepStride = 0;
 };
 
-}    // namespace AscendC
+}  // namespace AscendC
 
-#endif    // ASCENDC_VECTOR_PARAMS_H
+#endif  // ASCENDC_VECTOR_PARAMS_H

@@ -9,24 +9,24 @@
 namespace AscendC {
 
 // One value a repeat.
-#define SIM_WHOLE(name, orderParameter, orderValue)                                              \
-    template <typename T, bool isSetMask = true>                                                 \
-    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,                    \
-              const uint64_t mask[], const int32_t repeatTimes, const int32_t dstRepStride,      \
+#define SIM_WHOLE(name, orderParameter, orderValue)                                               \
+    template <typename T, bool isSetMask = true>                                                  \
+    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,                     \
+              const uint64_t mask[], const int32_t repeatTimes, const int32_t dstRepStride,       \
               const int32_t srcBlkStride, const int32_t srcRepStride orderParameter, SIM_WHERE) { \
-        static_assert(sim::kOneOf<T, half, float>, #name ": half and float only");               \
-        sim::VecReduce(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), srcLocal.Ref(),    \
-                       sim::Lanes::Bits(isSetMask, mask, repeatTimes), dstRepStride,             \
-                       {uint32_t(srcBlkStride), uint32_t(srcRepStride)}, orderValue, where);     \
-    }                                                                                            \
-    template <typename T, bool isSetMask = true>                                                 \
-    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,                    \
-              const int32_t mask, const int32_t repeatTimes, const int32_t dstRepStride,         \
-              const int32_t srcBlkStride, const int32_t srcRepStride orderParameter, SIM_WHERE) { \
-        static_assert(sim::kOneOf<T, half, float>, #name ": half and float only");               \
-        sim::VecReduce(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), srcLocal.Ref(),    \
-                       sim::Lanes::Mask(isSetMask, mask, repeatTimes), dstRepStride,             \
-                       {uint32_t(srcBlkStride), uint32_t(srcRepStride)}, orderValue, where);     \
+        static_assert(sim::kOneOf<T, half, float>, #name ": half and float only");                \
+        sim::VecReduce(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), srcLocal.Ref(),     \
+                       sim::Lanes::Bits(isSetMask, mask, repeatTimes), dstRepStride,              \
+                       {uint32_t(srcBlkStride), uint32_t(srcRepStride)}, orderValue, where);      \
+    }                                                                                             \
+    template <typename T, bool isSetMask = true>                                                  \
+    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal, const int32_t mask, \
+              const int32_t repeatTimes, const int32_t dstRepStride, const int32_t srcBlkStride,  \
+              const int32_t srcRepStride orderParameter, SIM_WHERE) {                             \
+        static_assert(sim::kOneOf<T, half, float>, #name ": half and float only");                \
+        sim::VecReduce(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), srcLocal.Ref(),     \
+                       sim::Lanes::Mask(isSetMask, mask, repeatTimes), dstRepStride,              \
+                       {uint32_t(srcBlkStride), uint32_t(srcRepStride)}, orderValue, where);      \
     }
 #define SIM_ORDER , ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX
 SIM_WHOLE(WholeReduceSum, , ReduceOrder::ORDER_ONLY_VALUE)
@@ -36,26 +36,26 @@ SIM_WHOLE(WholeReduceMin, SIM_ORDER, order)
 #undef SIM_WHOLE
 
 // One value a 32 B block, or a pair.
-#define SIM_BLOCK(name)                                                                          \
-    template <typename T, bool isSetMask = true>                                                 \
-    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,                    \
-              const int32_t repeat, const int32_t mask, const int32_t dstRepStride,              \
-              const int32_t srcBlkStride, const int32_t srcRepStride, SIM_WHERE) {               \
-        static_assert(sim::kOneOf<T, half, float>, #name ": half and float only");               \
-        sim::VecReduce(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), srcLocal.Ref(),    \
-                       sim::Lanes::Mask(isSetMask, mask, repeat), dstRepStride,                  \
-                       {uint32_t(srcBlkStride), uint32_t(srcRepStride)},                         \
-                       ReduceOrder::ORDER_ONLY_VALUE, where);                                    \
-    }                                                                                            \
-    template <typename T, bool isSetMask = true>                                                 \
-    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,                    \
-              const int32_t repeat, const uint64_t mask[], const int32_t dstRepStride,           \
-              const int32_t srcBlkStride, const int32_t srcRepStride, SIM_WHERE) {               \
-        static_assert(sim::kOneOf<T, half, float>, #name ": half and float only");               \
-        sim::VecReduce(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), srcLocal.Ref(),    \
-                       sim::Lanes::Bits(isSetMask, mask, repeat), dstRepStride,                  \
-                       {uint32_t(srcBlkStride), uint32_t(srcRepStride)},                         \
-                       ReduceOrder::ORDER_ONLY_VALUE, where);                                    \
+#define SIM_BLOCK(name)                                                                       \
+    template <typename T, bool isSetMask = true>                                              \
+    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,                 \
+              const int32_t repeat, const int32_t mask, const int32_t dstRepStride,           \
+              const int32_t srcBlkStride, const int32_t srcRepStride, SIM_WHERE) {            \
+        static_assert(sim::kOneOf<T, half, float>, #name ": half and float only");            \
+        sim::VecReduce(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), srcLocal.Ref(), \
+                       sim::Lanes::Mask(isSetMask, mask, repeat), dstRepStride,               \
+                       {uint32_t(srcBlkStride), uint32_t(srcRepStride)},                      \
+                       ReduceOrder::ORDER_ONLY_VALUE, where);                                 \
+    }                                                                                         \
+    template <typename T, bool isSetMask = true>                                              \
+    void name(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,                 \
+              const int32_t repeat, const uint64_t mask[], const int32_t dstRepStride,        \
+              const int32_t srcBlkStride, const int32_t srcRepStride, SIM_WHERE) {            \
+        static_assert(sim::kOneOf<T, half, float>, #name ": half and float only");            \
+        sim::VecReduce(sim::Op::name, sim::TypeTag<T>::value, dstLocal.Ref(), srcLocal.Ref(), \
+                       sim::Lanes::Bits(isSetMask, mask, repeat), dstRepStride,               \
+                       {uint32_t(srcBlkStride), uint32_t(srcRepStride)},                      \
+                       ReduceOrder::ORDER_ONLY_VALUE, where);                                 \
     }
 SIM_BLOCK(BlockReduceSum)
 SIM_BLOCK(BlockReduceMax)
@@ -70,10 +70,10 @@ void RepeatReduceSum(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLo
                      const int32_t dstRepStride, const int32_t srcRepStride, SIM_WHERE) {
     static_assert(sim::kOneOf<T, half, float>, "RepeatReduceSum: half and float only");
     (void)dstBlkStride;
-    sim::VecReduce(sim::Op::RepeatReduceSum, sim::TypeTag<T>::value, dstLocal.Ref(),
-                   srcLocal.Ref(), sim::Lanes::Mask(isSetMask, elemsInOneRepeat, repeat),
-                   dstRepStride, {uint32_t(srcBlkStride), uint32_t(srcRepStride)},
-                   ReduceOrder::ORDER_ONLY_VALUE, where);
+    sim::VecReduce(sim::Op::RepeatReduceSum, sim::TypeTag<T>::value, dstLocal.Ref(), srcLocal.Ref(),
+                   sim::Lanes::Mask(isSetMask, elemsInOneRepeat, repeat), dstRepStride,
+                   {uint32_t(srcBlkStride), uint32_t(srcRepStride)}, ReduceOrder::ORDER_ONLY_VALUE,
+                   where);
 }
 
 // Everything to one value.
@@ -134,6 +134,6 @@ void ReduceSum(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,
                       workLocal.Ref(), sim::Lanes::Count(count), {}, false, where);
 }
 
-}    // namespace AscendC
+}  // namespace AscendC
 
-#endif    // ASCENDC_VECTOR_REDUCE_H
+#endif  // ASCENDC_VECTOR_REDUCE_H

@@ -26,21 +26,21 @@ void CopyNd2Nz(const Local& dst, Global src, DType type, const AscendC::Nd2NzPar
 
 struct PadIn {
     uint32_t count;
-    uint32_t bytes;        // of a block
-    int64_t srcGap;        // bytes
-    int64_t dstGap;        // 32 B blocks
+    uint32_t bytes;  // of a block
+    int64_t srcGap;  // bytes
+    int64_t dstGap;  // 32 B blocks
     bool pad;
-    uint8_t left;          // elements
+    uint8_t left;  // elements
     uint8_t right;
-    uint64_t value;        // the padding element's bits
+    uint64_t value;  // the padding element's bits
 };
 void CopyPadIn(const Local& dst, Global src, DType type, const PadIn& copy, const Where& where);
 
 struct PadOut {
     uint32_t count;
     uint32_t bytes;
-    int64_t srcGap;    // 32 B blocks
-    int64_t dstGap;    // bytes
+    int64_t srcGap;  // 32 B blocks
+    int64_t dstGap;  // bytes
 };
 void CopyPadOut(Global dst, const Local& src, DType type, const PadOut& copy, const Where& where);
 
@@ -49,6 +49,6 @@ void SetAtomic(AtomicOp op, DType type, const Where& where);
 // Writes `count` elements to global memory, or adds them when an atomic mode is on.
 void StoreGm(Core& core, uint8_t* dst, const uint8_t* src, DType type, int64_t bytes);
 
-}    // namespace sim
+}  // namespace sim
 
-#endif    // SIM_COPY_OPS_H
+#endif  // SIM_COPY_OPS_H

@@ -16,12 +16,12 @@
 // The state of one core (an AIC or an AIV) while a kernel runs on it.
 namespace sim {
 
-constexpr uint32_t kEvents = 64;        // >= HardEvent::MAX
-constexpr uint32_t kEventIds = 8;       // per event
-constexpr uint32_t kCrossFlags = 16;    // cross-core flag ids
-constexpr uint32_t kCrossMax = 15;      // a flag's counter
-constexpr uint32_t kRegions = 8;        // TRACE regions a kernel may use
-constexpr uint32_t kFractals = 128;     // of 512 B in L0A or L0B
+constexpr uint32_t kEvents = 64;      // >= HardEvent::MAX
+constexpr uint32_t kEventIds = 8;     // per event
+constexpr uint32_t kCrossFlags = 16;  // cross-core flag ids
+constexpr uint32_t kCrossMax = 15;    // a flag's counter
+constexpr uint32_t kRegions = 8;      // TRACE regions a kernel may use
+constexpr uint32_t kFractals = 128;   // of 512 B in L0A or L0B
 
 struct Counters {
     uint64_t calls[kOps];
@@ -39,9 +39,9 @@ enum class AtomicOp : uint8_t { None, Add, Max, Min };
 
 // The vector mask register.
 struct VectorMask {
-    bool counter = false;       // counter mode: `count` elements in all
-    bool bits = false;          // a bit pattern rather than the first `count` lanes
-    uint32_t count = 0;         // 0 with !counter && !bits: every lane
+    bool counter = false;  // counter mode: `count` elements in all
+    bool bits = false;     // a bit pattern rather than the first `count` lanes
+    uint32_t count = 0;    // 0 with !counter && !bits: every lane
     uint64_t low = ~0ull;
     uint64_t high = ~0ull;
 };
@@ -60,8 +60,8 @@ struct Core {
     // Who it is.
     bool isCube = false;
     uint32_t block = 0;
-    uint32_t sub = 0;         // AIV within its block
-    uint32_t blockIdx = 0;    // what GetBlockIdx gives
+    uint32_t sub = 0;       // AIV within its block
+    uint32_t blockIdx = 0;  // what GetBlockIdx gives
     Block* owner = nullptr;
     LaunchState* launch = nullptr;
     Fiber* fiber = nullptr;
@@ -88,29 +88,29 @@ struct Core {
     uint64_t compareMask[4] = {};
     AtomicOp atomic = AtomicOp::None;
     DType atomicType = DType::None;
-    bool saturate = false;    // Fixpipe clamps infinities and NaN
+    bool saturate = false;  // Fixpipe clamps infinities and NaN
 
     // Flags between pipes: one bit an id.
     uint8_t eventSet[kEvents] = {};
-    uint8_t eventTaken[kEvents] = {};     // by AllocEventID, queues and the pipe itself
-    uint8_t eventSystem[kEvents] = {};    // of these, the ones that kernels may not touch
-    void* pipe = nullptr;                 // the living TPipe
+    uint8_t eventTaken[kEvents] = {};   // by AllocEventID, queues and the pipe itself
+    uint8_t eventSystem[kEvents] = {};  // of these, the ones that kernels may not touch
+    void* pipe = nullptr;               // the living TPipe
     uint32_t openEnQue = 0;
 
     // Cross-core flags.
-    uint8_t crossCount[kCrossFlags] = {};      // modes 1 and 2
-    uint8_t crossMode[kCrossFlags] = {};       // mode + 1 of the last set
-    uint32_t crossPartial[kCrossFlags] = {};   // sets seen from this core, for joint releases
-    uint32_t globalSets[kCrossFlags] = {};     // mode 0: sets by this core
-    uint32_t globalWaits[kCrossFlags] = {};    // mode 0: waits by this core
-    uint32_t syncAlls[2] = {};                 // of every core; of the vector cores only
+    uint8_t crossCount[kCrossFlags] = {};     // modes 1 and 2
+    uint8_t crossMode[kCrossFlags] = {};      // mode + 1 of the last set
+    uint32_t crossPartial[kCrossFlags] = {};  // sets seen from this core, for joint releases
+    uint32_t globalSets[kCrossFlags] = {};    // mode 0: sets by this core
+    uint32_t globalWaits[kCrossFlags] = {};   // mode 0: waits by this core
+    uint32_t syncAlls[2] = {};                // of every core; of the vector cores only
 
     Wait wait = Wait::None;
     uint16_t waitFlag = 0;
-    bool vectorSync = false;    // a SyncAll among the AIVs only
+    bool vectorSync = false;  // a SyncAll among the AIVs only
 
     uint64_t tilingKey = 0;
-    size_t lastRange = 0;    // of the launch's GM ranges: the one hit last
+    size_t lastRange = 0;  // of the launch's GM ranges: the one hit last
 
     // Starts an instruction: counts it, notes it for messages.
     void Begin(Op which, const Where& at, uint64_t repeatCount = 1) {
@@ -168,12 +168,14 @@ struct Core {
 extern __attribute__((tls_model("initial-exec"))) thread_local Core* currentCore;
 
 // The core this code runs on. Only inside a launch.
-inline Core& This() { return *currentCore; }
+inline Core& This() {
+    return *currentCore;
+}
 
 // Gives up the processor until the core's wait condition holds; throws KernelAbort when the launch
 // ends early.
 void Yield(Core& core);
 
-}    // namespace sim
+}  // namespace sim
 
-#endif    // SIM_CORE_H
+#endif  // SIM_CORE_H

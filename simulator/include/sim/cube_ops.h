@@ -29,6 +29,6 @@ void FixpipeToL1(const Local& dst, const Local& src, DType type,
 void MultiplyFractals(float* c, const float* a, const float* b, uint32_t m, uint32_t n, uint32_t k,
                       uint32_t blockK, bool accumulate);
 
-}    // namespace sim
+}  // namespace sim
 
-#endif    // SIM_CUBE_OPS_H
+#endif  // SIM_CUBE_OPS_H

@@ -29,13 +29,13 @@ struct Access {
 
 // Ordering rather than data: flags, barriers, queue hand-overs.
 struct Ordering {
-    int32_t event = -1;    // HardEvent, cross-core mode or pipe, by instruction
+    int32_t event = -1;  // HardEvent, cross-core mode or pipe, by instruction
     int32_t id = -1;
     const void* buffer = nullptr;
 };
 
 #ifdef SIM_HOOK_HEADER
-}    // namespace sim
+}  // namespace sim
 #include SIM_HOOK_HEADER
 namespace sim {
 #else
@@ -43,6 +43,6 @@ inline void Report(Core&, Op, std::initializer_list<Access>) {}
 inline void Report(Core&, Op, const Ordering&) {}
 #endif
 
-}    // namespace sim
+}  // namespace sim
 
-#endif    // SIM_HOOK_H
+#endif  // SIM_HOOK_H

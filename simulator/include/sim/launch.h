@@ -13,11 +13,11 @@
 namespace sim {
 
 enum class KernelType : uint8_t {
-    Unset,      // take it from KERNEL_TASK_TYPE_DEFAULT in the kernel of this name
-    AicOnly,    // one cube core a block
-    AivOnly,    // one vector core a block
-    Mix11,      // one cube and one vector core a block
-    Mix12,      // one cube and two vector cores a block
+    Unset,    // take it from KERNEL_TASK_TYPE_DEFAULT in the kernel of this name
+    AicOnly,  // one cube core a block
+    AivOnly,  // one vector core a block
+    Mix11,    // one cube and one vector core a block
+    Mix12,    // one cube and two vector cores a block
 };
 
 // One stretch of global memory that the kernel may touch. Every GM access of a launch lies inside
@@ -30,20 +30,20 @@ struct GmRange {
 };
 
 struct LaunchSpec {
-    std::string kernel;             // entry name, e.g. "my_op"
-    std::function<void()> entry;    // calls the kernel entry with its arguments; runs once a core
+    std::string kernel;           // entry name, e.g. "my_op"
+    std::function<void()> entry;  // calls the kernel entry with its arguments; runs once a core
     uint32_t blockDim = 1;
     KernelType type = KernelType::Unset;
-    std::vector<GmRange> ranges;    // tensors, workspace (user and reserved part), tiling
-    uint64_t tilingKey = 0;         // what TILING_KEY_IS compares with
-    bool allResident = false;       // SetScheduleMode(1): needed by SyncAll and mode-0 flags
-    uint32_t cores = 0;             // AI cores of the platform; 0 = CoreCount()
-    uint32_t threads = 0;           // worker threads; 0 = ThreadCount()
+    std::vector<GmRange> ranges;  // tensors, workspace (user and reserved part), tiling
+    uint64_t tilingKey = 0;       // what TILING_KEY_IS compares with
+    bool allResident = false;     // SetScheduleMode(1): needed by SyncAll and mode-0 flags
+    uint32_t cores = 0;           // AI cores of the platform; 0 = CoreCount()
+    uint32_t threads = 0;         // worker threads; 0 = ThreadCount()
 };
 
 struct LaunchResult {
-    int status = 0;       // 0 = success
-    std::string error;    // kernel, core, instruction, value
+    int status = 0;     // 0 = success
+    std::string error;  // kernel, core, instruction, value
 };
 
 // Runs the kernel to its end on the calling thread and, when threads > 1, on persistent workers.
@@ -61,7 +61,7 @@ uint32_t CoreCount();
 // argument in front of what GetUserWorkspace gives.
 constexpr size_t kReservedWorkspaceBytes = 16 * 1024 * 1024;
 
-}    // namespace sim
+}  // namespace sim
 
 // Control interface of the simulator library (defined by the device runtime, exported as is).
 extern "C" {
@@ -72,4 +72,4 @@ void ascendSimResetCounters();
 size_t ascendSimReadCounters(char* buffer, size_t cap);
 }
 
-#endif    // SIM_LAUNCH_H
+#endif  // SIM_LAUNCH_H

@@ -15,7 +15,7 @@ constexpr uint32_t kQueueDepth = 64;
 
 struct Buffer {
     AscendC::TBufState state = AscendC::TBufState::FREE;
-    uint32_t offset = 0;    // in its memory
+    uint32_t offset = 0;  // in its memory
     uint32_t bytes = 0;
     int8_t enQueEvent = -1;
     int8_t freeEvent = -1;
@@ -61,13 +61,15 @@ int8_t PeekEvent(Core& core, AscendC::HardEvent event);
 // The event that orders a queue's hand-over from `source` to `destination`, or back.
 constexpr AscendC::HardEvent QueueEvent(Space source, Space destination, bool forward) {
     using E = AscendC::HardEvent;
-    return source == Space::Gm && destination == Space::Ub    ? (forward ? E::MTE2_V : E::V_MTE2)
-           : source == Space::Gm && destination == Space::L1  ? (forward ? E::MTE2_MTE1 : E::MTE1_MTE2)
-           : source == Space::Gm                              ? (forward ? E::MTE2_M : E::M_MTE2)
-           : source == Space::Ub && destination == Space::Gm  ? (forward ? E::V_MTE3 : E::MTE3_V)
-           : source == Space::Ub && destination == Space::L1  ? (forward ? E::MTE3_MTE1 : E::MTE1_MTE3)
+    return source == Space::Gm && destination == Space::Ub ? (forward ? E::MTE2_V : E::V_MTE2)
+           : source == Space::Gm && destination == Space::L1
+               ? (forward ? E::MTE2_MTE1 : E::MTE1_MTE2)
+           : source == Space::Gm                             ? (forward ? E::MTE2_M : E::M_MTE2)
+           : source == Space::Ub && destination == Space::Gm ? (forward ? E::V_MTE3 : E::MTE3_V)
+           : source == Space::Ub && destination == Space::L1
+               ? (forward ? E::MTE3_MTE1 : E::MTE1_MTE3)
            : source == Space::Ub && destination == Space::L0C ? (forward ? E::V_V : E::MAX)
-           : source == Space::Ub                              ? (forward ? E::MTE2_MTE3 : E::MTE3_MTE2)
+           : source == Space::Ub ? (forward ? E::MTE2_MTE3 : E::MTE3_MTE2)
            : source == Space::L1 && destination == Space::FixBuf
                ? (forward ? E::MTE1_FIX : E::FIX_MTE1)
            : source == Space::L1 && destination == Space::Ub ? (forward ? E::MTE1_V : E::V_MTE1)
@@ -110,6 +112,6 @@ constexpr AscendC::TPosition QueueHome(AscendC::TPosition source, AscendC::TPosi
     return destination == P::GM || destination == P::CO2 ? source : destination;
 }
 
-}    // namespace sim
+}  // namespace sim
 
-#endif    // SIM_PIPE_STATE_H
+#endif  // SIM_PIPE_STATE_H

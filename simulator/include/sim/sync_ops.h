@@ -32,6 +32,6 @@ struct KernelNote {
     KernelType type;
 };
 
-}    // namespace sim
+}  // namespace sim
 
-#endif    // SIM_SYNC_OPS_H
+#endif  // SIM_SYNC_OPS_H

@@ -109,6 +109,6 @@ uint32_t ScalarBits(const T& value) {
     return bits;
 }
 
-}    // namespace sim
+}  // namespace sim
 
-#endif    // SIM_VECTOR_OPS_H
+#endif  // SIM_VECTOR_OPS_H

@@ -13,7 +13,9 @@ namespace sim {
 
 namespace {
 
-constexpr size_t Slot(Space space) { return static_cast<size_t>(space); }
+constexpr size_t Slot(Space space) {
+    return static_cast<size_t>(space);
+}
 
 // Fills fresh memories when ASCEND_SIM_POISON is set: NaN in every floating format.
 bool Poison() {
@@ -21,7 +23,7 @@ bool Poison() {
     return poison;
 }
 
-}    // namespace
+}  // namespace
 
 struct Block::Memory {
     // L0A and L0B are address space only: their contents live in the float fractals.
@@ -211,4 +213,4 @@ void Block::Finish(std::vector<std::unique_ptr<Stack>>& stacks) {
     }
 }
 
-}    // namespace sim
+}  // namespace sim

@@ -39,7 +39,7 @@ private:
 
     struct Memory;
     std::unique_ptr<Memory> memory_;
-    std::unique_ptr<Core[]> all_;    // AIC, AIV 0, AIV 1
+    std::unique_ptr<Core[]> all_;  // AIC, AIV 0, AIV 1
     Fiber fibers_[3];
     Core* cores_[3];
     Core* cube_ = nullptr;
@@ -48,6 +48,6 @@ private:
     uint32_t vectorCount_ = 0;
 };
 
-}    // namespace sim
+}  // namespace sim
 
-#endif    // SIM_BLOCK_H
+#endif  // SIM_BLOCK_H

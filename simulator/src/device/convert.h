@@ -40,8 +40,8 @@ inline void HalfToFloat(float* dst, const uint16_t* src, size_t count) {
     size_t i = 0;
 #if defined(__F16C__)
     for (; i + 8 <= count; i += 8) {
-        _mm256_storeu_ps(dst + i,
-                         _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(src + i))));
+        _mm256_storeu_ps(
+            dst + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(src + i))));
     }
 #endif
     for (; i < count; ++i) {
@@ -71,7 +71,9 @@ inline Float8 LoadFloat8(const float* from) {
     return value;
 }
 
-inline void StoreFloat8(float* to, Float8 value) { std::memcpy(to, &value, sizeof(value)); }
+inline void StoreFloat8(float* to, Float8 value) {
+    std::memcpy(to, &value, sizeof(value));
+}
 
 inline void Transpose8x8(float* dst, size_t dstPitch, const float* src, size_t srcPitch) {
     Float8 r[8];
@@ -85,7 +87,8 @@ inline void Transpose8x8(float* dst, size_t dstPitch, const float* src, size_t s
     }
     for (int i = 0; i < 8; i += 4) {
         for (int j = 0; j < 2; ++j) {
-            r[i + 2 * j] = __builtin_shuffle(s[i + j], s[i + j + 2], Int8{0, 1, 8, 9, 4, 5, 12, 13});
+            r[i + 2 * j] =
+                __builtin_shuffle(s[i + j], s[i + j + 2], Int8{0, 1, 8, 9, 4, 5, 12, 13});
             r[i + 2 * j + 1] =
                 __builtin_shuffle(s[i + j], s[i + j + 2], Int8{2, 3, 10, 11, 6, 7, 14, 15});
         }
@@ -106,6 +109,6 @@ inline void Transpose16x16(float* dst, const float* src) {
     }
 }
 
-}    // namespace sim
+}  // namespace sim
 
-#endif    // SIM_CONVERT_H
+#endif  // SIM_CONVERT_H

@@ -19,7 +19,9 @@ namespace {
 
 constexpr int64_t kMaxBlocks = 4095;
 
-int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+int64_t RoundUp(int64_t value, int64_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
 
 void CheckCount(Core& core, int64_t blocks) {
     if (blocks > kMaxBlocks) {
@@ -78,7 +80,7 @@ void Combine(AtomicOp op, uint8_t* dst, const uint8_t* src, int64_t bytes) {
     }
 }
 
-}    // namespace
+}  // namespace
 
 void StoreGm(Core& core, uint8_t* dst, const uint8_t* src, DType type, int64_t bytes) {
     if (core.atomic == AtomicOp::None) {
@@ -357,4 +359,4 @@ void SetAtomic(AtomicOp op, DType type, const Where& where) {
     core.atomicType = type;
 }
 
-}    // namespace sim
+}  // namespace sim

@@ -45,8 +45,8 @@ void Core::Fail(const char* format, ...) const {
     if (where.line > 0) {
         std::snprintf(place, sizeof(place), " at %s:%d", file, where.line);
     }
-    const std::string message = "kernel " + launch->spec->kernel + ", " + Title() + ", " +
-                                Name(op) + place + ": " + detail;
+    const std::string message =
+        "kernel " + launch->spec->kernel + ", " + Title() + ", " + Name(op) + place + ": " + detail;
     launch->Abort(message);
     throw KernelAbort{};
 }
@@ -86,8 +86,8 @@ void Core::CheckGm(const void* address, int64_t bytes, bool write, const char* o
     const std::vector<GmSpan>& spans = launch->spans;
     const uint8_t* begin = static_cast<const uint8_t*>(address);
     const uint8_t* end = begin + bytes;
-    if (lastRange >= spans.size() || begin < spans[lastRange].begin ||
-        end > spans[lastRange].end || (write && !spans[lastRange].range->writable)) {
+    if (lastRange >= spans.size() || begin < spans[lastRange].begin || end > spans[lastRange].end ||
+        (write && !spans[lastRange].range->writable)) {
         // The last span that starts at or before the address.
         size_t low = 0;
         size_t high = spans.size();
@@ -120,8 +120,7 @@ void Core::CheckGm(const void* address, int64_t bytes, bool write, const char* o
                  static_cast<long long>(end - span.begin), span.range->name.c_str(),
                  span.range->bytes);
         }
-        Fail("%s: a write to GM tensor '%s', which is an input", operand,
-             span.range->name.c_str());
+        Fail("%s: a write to GM tensor '%s', which is an input", operand, span.range->name.c_str());
     }
 }
 
@@ -159,4 +158,4 @@ void Core::Reset() {
     lastRange = 0;
 }
 
-}    // namespace sim
+}  // namespace sim

@@ -11,8 +11,8 @@ namespace sim {
 namespace {
 
 struct L0 {
-    uint32_t side;     // 0: L0A, 1: L0B
-    uint32_t first;    // fractal
+    uint32_t side;   // 0: L0A, 1: L0B
+    uint32_t first;  // fractal
 };
 
 // Where `local` + its fractal lies in L0A or L0B.
@@ -55,7 +55,7 @@ void Put(float* dst, const uint8_t* src, DType type, bool turn) {
     }
 }
 
-}    // namespace
+}  // namespace
 
 void LoadFractals(const Local& dst, const Local& src, DType type,
                   const AscendC::LoadData2DParams& p, const Where& where) {
@@ -90,8 +90,8 @@ void LoadFractals(const Local& dst, const Local& src, DType type,
     const bool turn = (to.side == 1) != p.ifTranspose;
     for (uint32_t i = 0; i < p.repeatTimes; ++i) {
         const uint32_t fractal = to.first + i * (p.dstGap + 1u);
-        Put(core.fractals[to.side] + fractal * 256, from + (p.startIndex + i * step) * kFractalBytes,
-            type, turn);
+        Put(core.fractals[to.side] + fractal * 256,
+            from + (p.startIndex + i * step) * kFractalBytes, type, turn);
         core.fractalType[to.side][fractal] = type;
     }
 }
@@ -210,8 +210,8 @@ void InitFractals(const Local& dst, DType type, uint32_t repeats, uint32_t block
     }
     core.CheckAlign(dst, unit, "the destination");
     const int64_t pitch = static_cast<int64_t>(blocks + gap) * unit;
-    uint8_t* to = core.Check(
-        dst, 0, (repeats - 1) * pitch + static_cast<int64_t>(blocks) * unit, "the destination");
+    uint8_t* to = core.Check(dst, 0, (repeats - 1) * pitch + static_cast<int64_t>(blocks) * unit,
+                             "the destination");
     Report(core, Op::InitConstValue, {{to, blocks * unit, true, space, repeats, pitch}});
     const uint32_t size = SizeOf(type);
     if (space == Space::L1) {
@@ -239,4 +239,4 @@ void InitFractals(const Local& dst, DType type, uint32_t repeats, uint32_t block
     }
 }
 
-}    // namespace sim
+}  // namespace sim

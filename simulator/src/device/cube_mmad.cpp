@@ -9,7 +9,7 @@ namespace sim {
 
 namespace {
 
-constexpr uint32_t kFractalFloats = 256;    // pitch of the float fractals
+constexpr uint32_t kFractalFloats = 256;  // pitch of the float fractals
 
 // Rows [0, R) of a 16-column stripe of C. `a` points at row 0 of its first fractal, `b` at the
 // stripe's first fractal; both step a fractal every CK values of k.
@@ -113,7 +113,7 @@ void CheckLoaded(Core& core, uint32_t side, const Local& local, uint32_t count, 
     }
 }
 
-}    // namespace
+}  // namespace
 
 void MultiplyFractals(float* c, const float* a, const float* b, uint32_t m, uint32_t n, uint32_t k,
                       uint32_t blockK, bool accumulate) {
@@ -172,8 +172,8 @@ void MatrixMultiply(const Local& c, const Local& a, const Local& b, DType type, 
             core.Fail("cmatrixSource says bias table, but no bias tensor is given");
         }
         core.CheckSpace(*bias, Space::BiasTable, "the bias");
-        const float* row = reinterpret_cast<const float*>(
-            core.Check(*bias, 0, nBlocks * 16 * 4, "the bias"));
+        const float* row =
+            reinterpret_cast<const float*>(core.Check(*bias, 0, nBlocks * 16 * 4, "the bias"));
         for (uint32_t n1 = 0; n1 < nBlocks; ++n1) {
             for (uint32_t r = 0; r < mBlocks * 16; ++r) {
                 std::memcpy(result + (n1 * mBlocks * 16 + r) * 16, row + n1 * 16, 64);
@@ -188,4 +188,4 @@ void MatrixMultiply(const Local& c, const Local& a, const Local& b, DType type, 
                      accumulate);
 }
 
-}    // namespace sim
+}  // namespace sim

@@ -46,8 +46,12 @@ void Fiber::Enter(unsigned high, unsigned low) {
     self->done_ = true;
 }
 
-void Fiber::Resume() { swapcontext(&resumer_, &own_); }
+void Fiber::Resume() {
+    swapcontext(&resumer_, &own_);
+}
 
-void Fiber::Suspend() { swapcontext(&own_, &resumer_); }
+void Fiber::Suspend() {
+    swapcontext(&own_, &resumer_);
+}
 
-}    // namespace sim
+}  // namespace sim

@@ -47,6 +47,6 @@ private:
     bool done_ = false;
 };
 
-}    // namespace sim
+}  // namespace sim
 
-#endif    // SIM_FIBER_H
+#endif  // SIM_FIBER_H

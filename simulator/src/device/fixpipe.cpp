@@ -60,7 +60,10 @@ void Convert(const Core& core, uint8_t* dst, const float* src, DType type, bool 
                 value = 0;
             }
             if (core.saturate && type != DType::F32) {
-                value = value != value ? 0 : value > limit ? limit : value < -limit ? -limit : value;
+                value = value != value   ? 0
+                        : value > limit  ? limit
+                        : value < -limit ? -limit
+                                         : value;
             }
             row[i] = value;
         }
@@ -77,12 +80,12 @@ void Convert(const Core& core, uint8_t* dst, const float* src, DType type, bool 
 
 const float* Source(Core& core, const Local& src, const FixpipeParamsV220& p, uint32_t matrices) {
     const int64_t stripes = (p.nSize + 15) / 16;
-    const int64_t last = (matrices - 1) * p.srcNdStride * 1024ll + (stripes - 1) * p.srcStride * 64ll +
-                         p.mSize * 64ll;
+    const int64_t last = (matrices - 1) * p.srcNdStride * 1024ll +
+                         (stripes - 1) * p.srcStride * 64ll + p.mSize * 64ll;
     return reinterpret_cast<const float*>(core.Check(src, 0, last, "the source"));
 }
 
-}    // namespace
+}  // namespace
 
 void FixpipeToGm(Global dst, const Local& src, DType type, bool rowMajor,
                  const FixpipeParamsV220& p, const Where& where) {
@@ -99,8 +102,8 @@ void FixpipeToGm(Global dst, const Local& src, DType type, bool rowMajor,
     const int64_t size = SizeOf(type);
     const uint32_t stripes = (p.nSize + 15u) / 16;
     const float* from = Source(core, src, p, matrices);
-    const Access read{from, p.mSize * 64u, false, Space::L0C, stripes, p.srcStride * 64ll,
-                      matrices, p.srcNdStride * 1024ll};
+    const Access read{from,    p.mSize * 64u,      false,    Space::L0C,
+                      stripes, p.srcStride * 64ll, matrices, p.srcNdStride * 1024ll};
     if (rowMajor) {
         const int64_t rowBytes = p.nSize * size;
         const int64_t pitch = p.dstStride * size;
@@ -180,4 +183,4 @@ void FixpipeToL1(const Local& dst, const Local& src, DType type, const FixpipePa
     }
 }
 
-}    // namespace sim
+}  // namespace sim

@@ -197,7 +197,7 @@ std::string Validate(const LaunchSpec& spec, LaunchState& launch) {
     return "";
 }
 
-}    // namespace
+}  // namespace
 
 void LaunchState::Announce() {
     std::lock_guard<std::mutex> lock(mutex);
@@ -217,9 +217,8 @@ void LaunchState::Abort(const std::string& message) {
 void LaunchState::Deadlock() {
     std::string text = "kernel " + spec->kernel + ": deadlock, every core waits:";
     std::vector<Block*> blocks = running;
-    std::sort(blocks.begin(), blocks.end(), [](Block* a, Block* b) {
-        return a->CoreAt(0).block < b->CoreAt(0).block;
-    });
+    std::sort(blocks.begin(), blocks.end(),
+              [](Block* a, Block* b) { return a->CoreAt(0).block < b->CoreAt(0).block; });
     uint32_t listed = 0;
     for (Block* block : blocks) {
         for (uint32_t i = 0; i < block->CoreCount(); ++i) {
@@ -256,10 +255,9 @@ LaunchResult Launch(const LaunchSpec& spec) {
                 launch->spans.push_back(GmSpan{begin, begin + range.bytes, &range});
             }
         }
-        std::sort(launch->spans.begin(), launch->spans.end(),
-                  [](const GmSpan& a, const GmSpan& b) {
-                      return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
-                  });
+        std::sort(launch->spans.begin(), launch->spans.end(), [](const GmSpan& a, const GmSpan& b) {
+            return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+        });
         const uint32_t threads = spec.threads != 0 ? spec.threads : ThreadCount();
         ThePool().Run(*launch, std::max(1u, std::min(threads, spec.blockDim)));
         result.status = launch->aborted ? 1 : 0;
@@ -271,4 +269,4 @@ LaunchResult Launch(const LaunchSpec& spec) {
     return result;
 }
 
-}    // namespace sim
+}  // namespace sim

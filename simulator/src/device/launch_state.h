@@ -20,20 +20,20 @@ struct GmSpan {
     const GmRange* range;
 };
 
-constexpr uint32_t kGenerations = 64;    // mode-0 sets a core may be ahead, bounded by kCrossMax
+constexpr uint32_t kGenerations = 64;  // mode-0 sets a core may be ahead, bounded by kCrossMax
 
 struct LaunchState {
     const LaunchSpec* spec = nullptr;
     KernelType type = KernelType::Unset;
     uint32_t blocks = 0;
-    uint32_t cubes = 0;      // cores of each kind in the launch
+    uint32_t cubes = 0;  // cores of each kind in the launch
     uint32_t vectors = 0;
     std::vector<GmSpan> spans;
 
     // Joint releases over the whole launch: arrivals[kind][flag][generation] counts without end;
     // generation g is complete when it reached cores * (g / kGenerations + 1).
     std::atomic<uint32_t> arrivals[2][kCrossFlags][kGenerations] = {};
-    std::atomic<uint32_t> syncArrivals[2] = {};    // SyncAll: every core, vector cores only
+    std::atomic<uint32_t> syncArrivals[2] = {};  // SyncAll: every core, vector cores only
 
     std::atomic<bool> aborted{false};
     std::atomic<uint32_t> nextBlock{0};
@@ -41,15 +41,15 @@ struct LaunchState {
     // Sleeping and waking of workers, and the deadlock check.
     std::mutex mutex;
     std::condition_variable wake;
-    uint64_t version = 0;    // of the joint releases
+    uint64_t version = 0;  // of the joint releases
     uint32_t idle = 0;
     uint32_t workers = 0;
     std::vector<Block*> running;
     std::string error;
 
-    void Announce();                           // a joint release may have completed
-    void Abort(const std::string& message);    // the first message stays
-    void Deadlock();                           // with the mutex held
+    void Announce();                         // a joint release may have completed
+    void Abort(const std::string& message);  // the first message stays
+    void Deadlock();                         // with the mutex held
 };
 
 // Guards read-modify-write of global memory in atomic mode.
@@ -61,6 +61,6 @@ std::string WaitText(const Core& core);
 // Problems that show only at a core's end.
 void CheckEnd(Core& core);
 
-}    // namespace sim
+}  // namespace sim
 
-#endif    // SIM_LAUNCH_STATE_H
+#endif  // SIM_LAUNCH_STATE_H

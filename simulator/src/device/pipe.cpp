@@ -69,8 +69,9 @@ Buffer* PipeState::Add(TPosition position, uint32_t count, uint32_t bytes, const
         core->Fail("%u buffers of %u bytes at %s", count, bytes, Name(position));
     }
     const uint32_t rounded = (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
-    const uint32_t align =
-        space == Space::L0A || space == Space::L0B ? 512 : space == Space::L0C ? 1024 : kBlockBytes;
+    const uint32_t align = space == Space::L0A || space == Space::L0B ? 512
+                           : space == Space::L0C                      ? 1024
+                                                                      : kBlockBytes;
     if (rounded % align != 0) {
         core->Fail("%u bytes at %s: buffers in %s must be multiples of %u bytes", bytes,
                    Name(position), Name(space), align);
@@ -158,7 +159,7 @@ const char* StateName(TBufState state) {
                                           : "taken from the queue";
 }
 
-}    // namespace
+}  // namespace
 
 Buffer* QueueState::Alloc(const Where& where) {
     Core& core = This();
@@ -198,8 +199,7 @@ void QueueState::Free(Buffer* buffer, HardEvent event, const Where& where) {
         buffer->freeEvent = TakeEvent(core, event, true);
     }
     --inUse;
-    Report(core, Op::FreeTensor,
-           Ordering{static_cast<int32_t>(event), buffer->freeEvent, buffer});
+    Report(core, Op::FreeTensor, Ordering{static_cast<int32_t>(event), buffer->freeEvent, buffer});
 }
 
 void QueueState::EnQue(Buffer* buffer, uint32_t depth, HardEvent event, const Where& where) {
@@ -247,4 +247,4 @@ Buffer* QueueState::DeQue(uint32_t, HardEvent event, const Where& where) {
     return buffer;
 }
 
-}    // namespace sim
+}  // namespace sim

@@ -88,8 +88,9 @@ std::string Json() {
     std::lock_guard<std::mutex> lock(FiguresMutex());
     std::string text = "{";
     for (const auto& [name, figures] : Figures()) {
-        text += (text.size() == 1 ? "\"" : ", \"") + name + "\": {\"launches\": " +
-                std::to_string(figures.launches) + ", " + Summary(figures.total) +
+        text += (text.size() == 1 ? "\"" : ", \"") + name +
+                "\": {\"launches\": " + std::to_string(figures.launches) + ", " +
+                Summary(figures.total) +
                 ", \"instructions\": " + PerInstruction(figures.total, false) +
                 ", \"repeats\": " + PerInstruction(figures.total, true) + ", \"regions\": {";
         bool first = true;
@@ -104,7 +105,7 @@ std::string Json() {
     return text + "}";
 }
 
-}    // namespace
+}  // namespace
 
 void Record(const std::string& kernel, const Counters& total, const std::vector<Region>& regions,
             bool newLaunch) {
@@ -126,10 +127,14 @@ KernelType RegisteredKernelType(const std::string& name) {
     return KernelType::Unset;
 }
 
-uint32_t ThreadCount() { return Threads(); }
-uint32_t CoreCount() { return Cores(); }
+uint32_t ThreadCount() {
+    return Threads();
+}
+uint32_t CoreCount() {
+    return Cores();
+}
 
-}    // namespace sim
+}  // namespace sim
 
 extern "C" {
 

@@ -14,6 +14,6 @@ namespace sim {
 void Record(const std::string& kernel, const Counters& total, const std::vector<Region>& regions,
             bool newLaunch);
 
-}    // namespace sim
+}  // namespace sim
 
-#endif    // SIM_STATISTICS_H
+#endif  // SIM_STATISTICS_H

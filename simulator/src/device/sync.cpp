@@ -13,7 +13,7 @@ namespace {
 
 using AscendC::HardEvent;
 
-constexpr uint32_t kFirstReserved = 11;    // SyncAll's flags
+constexpr uint32_t kFirstReserved = 11;  // SyncAll's flags
 constexpr uint32_t kLastReserved = 14;
 
 bool VectorEvent(HardEvent event) {
@@ -58,12 +58,13 @@ void CheckEvent(Core& core, HardEvent event, int32_t id) {
                   id, Name(event));
     }
     if (id >= 6 && !((core.eventTaken[e] >> id) & 1)) {
-        core.Fail("event id %d of %s is the system's; take one with AllocEventID", id,
-                  Name(event));
+        core.Fail("event id %d of %s is the system's; take one with AllocEventID", id, Name(event));
     }
 }
 
-uint32_t Kind(const Core& core) { return core.isCube ? 0 : 1; }
+uint32_t Kind(const Core& core) {
+    return core.isCube ? 0 : 1;
+}
 
 uint32_t Peers(const Core& core) {
     return core.isCube ? core.launch->cubes : core.launch->vectors;
@@ -93,7 +94,7 @@ void Increment(Core& setter, Core& target, uint32_t id) {
     ++target.crossCount[id];
 }
 
-}    // namespace
+}  // namespace
 
 bool Ready(const Core& core) {
     switch (core.wait) {
@@ -170,7 +171,8 @@ void CrossSet(uint32_t mode, pipe_t pipe, uint32_t id, const Where& where) {
         core.WrongCore();
     }
     if (core.crossMode[id] != 0 && core.crossMode[id] != mode + 1) {
-        const bool drained = core.crossCount[id] == 0 && core.globalSets[id] == core.globalWaits[id];
+        const bool drained =
+            core.crossCount[id] == 0 && core.globalSets[id] == core.globalWaits[id];
         if (!drained) {
             core.Fail("flag %u goes from mode %d to mode %u before it has drained", id,
                       core.crossMode[id] - 1, mode);
@@ -318,8 +320,8 @@ void LeaveRegion(uint32_t id) {
         core.Fail("TRACE_STOP(%u) does not close the last TRACE_START", id);
     }
     --core.regionDepth;
-    core.region =
-        core.regionDepth == 0 ? &core.regions[0] : &core.regions[core.regionStack[core.regionDepth - 1]];
+    core.region = core.regionDepth == 0 ? &core.regions[0]
+                                        : &core.regions[core.regionStack[core.regionDepth - 1]];
 }
 
 void CopyTiling(void* dst, const void* src, size_t bytes, const Where& where) {
@@ -342,11 +344,21 @@ uint8_t* UserWorkspace(uint8_t* workspace, const Where& where) {
     return workspace + kReservedWorkspaceBytes;
 }
 
-int64_t BlockIdx() { return This().blockIdx; }
-int64_t BlockNum() { return This().launch->blocks; }
-int64_t SubBlockIdx() { return This().isCube ? 0 : This().sub; }
-int64_t SubBlockNum() { return This().launch->type == KernelType::Mix12 ? 2 : 1; }
-int64_t TaskRatio() { return SubBlockNum(); }
+int64_t BlockIdx() {
+    return This().blockIdx;
+}
+int64_t BlockNum() {
+    return This().launch->blocks;
+}
+int64_t SubBlockIdx() {
+    return This().isCube ? 0 : This().sub;
+}
+int64_t SubBlockNum() {
+    return This().launch->type == KernelType::Mix12 ? 2 : 1;
+}
+int64_t TaskRatio() {
+    return SubBlockNum();
+}
 
 void CacheClean(const void* address, const Where& where) {
     Core& core = This();
@@ -354,4 +366,4 @@ void CacheClean(const void* address, const Where& where) {
     core.CheckGm(address, 1, false, "the tensor");
 }
 
-}    // namespace sim
+}  // namespace sim

@@ -320,7 +320,7 @@ BinaryRun PickUnary(Op op, DType type) {
         case Op::Reciprocal:
             return wide ? RunUnary<float, ReciprocalF> : RunUnary<half, ReciprocalF>;
         case Op::Relu:
-            return wide                ? RunUnary<float, ReluF>
+            return wide                 ? RunUnary<float, ReluF>
                    : type == DType::F16 ? RunUnary<half, ReluF>
                                         : RunUnary<int32_t, ReluF>;
         case Op::Not:
@@ -389,7 +389,7 @@ bool MayAccumulate(Op op, DType type, Stride d, Stride s1) {
     return listed && type != DType::I16 && (d.repeat == 0 || s1.repeat == 0);
 }
 
-}    // namespace
+}  // namespace
 
 void VecBinary(Op op, DType type, const Local& dst, const Local& src0, const Local& src1,
                const Lanes& lanes, Stride d, Stride s0, Stride s1, const Where& where) {
@@ -443,7 +443,7 @@ void VecMulAddDst(DType type, DType sourceType, const Local& dst, const Local& s
     Report(core, Op::MulAddDst,
            {AccessOf(a, walk, false), AccessOf(b, walk, false), AccessOf(to, walk, false),
             AccessOf(to, walk, true)});
-    const BinaryRun run = type == DType::F16 ? RunTernary<half, half, MulAddDstF>
+    const BinaryRun run = type == DType::F16         ? RunTernary<half, half, MulAddDstF>
                           : sourceType == DType::F16 ? RunTernary<float, half, MulAddDstF>
                                                      : RunTernary<float, float, MulAddDstF>;
     run(walk, to, a, b);
@@ -481,8 +481,8 @@ void VecAxpy(DType type, DType sourceType, const Local& dst, const Local& src, u
     CheckOverlap(core, walk, to, a, false);
     Report(core, Op::Axpy,
            {AccessOf(a, walk, false), AccessOf(to, walk, false), AccessOf(to, walk, true)});
-    const float factor = sourceType == DType::F32 ? FloatOf(scalar)
-                                                  : HalfBitsToFloat(static_cast<uint16_t>(scalar));
+    const float factor =
+        sourceType == DType::F32 ? FloatOf(scalar) : HalfBitsToFloat(static_cast<uint16_t>(scalar));
     if (type == DType::F16) {
         RunRows<half, half, half>(walk, to, a, a, Ternary<half, half, AxpyF>{AxpyF{factor}});
     } else if (sourceType == DType::F16) {
@@ -492,4 +492,4 @@ void VecAxpy(DType type, DType sourceType, const Local& dst, const Local& src, u
     }
 }
 
-}    // namespace sim
+}  // namespace sim

@@ -126,8 +126,8 @@ void WriteElement(DType type, RoundMode mode, double value, uint8_t* at) {
             return;
         }
         case DType::F16: {
-            const uint16_t bits = FloatToHalfBits(
-                static_cast<float>(RoundFloat(value, mode, 11, -24, 65504.0)));
+            const uint16_t bits =
+                FloatToHalfBits(static_cast<float>(RoundFloat(value, mode, 11, -24, 65504.0)));
             std::memcpy(at, &bits, 2);
             return;
         }
@@ -190,9 +190,9 @@ uint32_t Allowed(DType to, DType from) {
     const uint32_t odd = Modes({RoundMode::CAST_ODD});
     switch (from) {
         case DType::F32:
-            return to == DType::F16                          ? none | five | odd
-                   : to == DType::F32 || to == DType::BF16 ||
-                           to == DType::I32 || to == DType::I64 || to == DType::I16
+            return to == DType::F16 ? none | five | odd
+                   : to == DType::F32 || to == DType::BF16 || to == DType::I32 ||
+                           to == DType::I64 || to == DType::I16
                        ? five
                        : 0;
         case DType::F16:
@@ -208,9 +208,7 @@ uint32_t Allowed(DType to, DType from) {
         case DType::I16:
             return to == DType::F16 ? none | five : to == DType::F32 ? none : 0;
         case DType::I32:
-            return to == DType::F32                       ? none | five
-                   : to == DType::I64 || to == DType::I16 ? none
-                                                          : 0;
+            return to == DType::F32 ? none | five : to == DType::I64 || to == DType::I16 ? none : 0;
         case DType::I64:
             return to == DType::I32 ? none : to == DType::F32 ? five : 0;
         default:
@@ -218,7 +216,7 @@ uint32_t Allowed(DType to, DType from) {
     }
 }
 
-}    // namespace
+}  // namespace
 
 void VecCast(DType to, DType from, RoundMode round, const Local& dst, const Local& src,
              const Lanes& lanes, Stride d, Stride s, const Where& where) {
@@ -273,4 +271,4 @@ void VecCast(DType to, DType from, RoundMode round, const Local& dst, const Loca
     }
 }
 
-}    // namespace sim
+}  // namespace sim

@@ -79,7 +79,7 @@ const void* RowValues(DType type, const Operand& operand, const Walk& walk, uint
     return values;
 }
 
-}    // namespace
+}  // namespace
 
 void VecCompare(DType type, CMPMODE mode, const Local* dst, const Local& src0, const Local* src1,
                 uint32_t scalar, const Lanes& lanes, Stride s0, Stride s1, const Where& where) {
@@ -110,10 +110,11 @@ void VecCompare(DType type, CMPMODE mode, const Local* dst, const Local& src0, c
         out = core.Check(*dst, 0, static_cast<int64_t>(walk.rows) * rowBytes, "the destination");
     }
     Report(core, core.op,
-           {AccessOf(a, walk, false), AccessOf(b, walk, false),
+           {AccessOf(a, walk, false),
+            AccessOf(b, walk, false),
             {out, walk.rows * rowBytes, true, Space::Ub}});
-    float scalarValue = type == DType::F16 ? HalfBitsToFloat(static_cast<uint16_t>(scalar))
-                                           : FloatOf(scalar);
+    float scalarValue =
+        type == DType::F16 ? HalfBitsToFloat(static_cast<uint16_t>(scalar)) : FloatOf(scalar);
     alignas(32) uint8_t rowA[kRepeatBytes];
     alignas(32) uint8_t rowB[kRepeatBytes];
     float floatA[128];
@@ -121,7 +122,7 @@ void VecCompare(DType type, CMPMODE mode, const Local* dst, const Local& src0, c
     for (uint32_t r = 0; r < walk.rows; ++r) {
         const uint32_t count = walk.ActiveIn(r);
         const void* x = RowValues(type, a, walk, r, count, rowA, floatA);
-        const void* y = src1 != nullptr ? RowValues(type, b, walk, r, count, rowB, floatB)
+        const void* y = src1 != nullptr      ? RowValues(type, b, walk, r, count, rowB, floatB)
                         : type == DType::I32 ? static_cast<const void*>(&scalar)
                                              : &scalarValue;
         uint8_t bits[16];
@@ -182,7 +183,7 @@ void SelectRow8(float* d, const float* a, const float* b, bool scalar, const uin
     }
 }
 
-}    // namespace
+}  // namespace
 
 void VecSelect(DType type, SELMODE mode, const Local& dst, const Local* select, const Local& src0,
                const Local* src1, uint32_t scalar, const Lanes& lanes, Stride d, Stride s0,
@@ -234,8 +235,8 @@ void VecSelect(DType type, SELMODE mode, const Local& dst, const Local* select, 
         const uint32_t count = walk.ActiveIn(r);
         const uint8_t* rowBits = bits + r * maskStep;
         const uint8_t* x = a.base + r * a.row;
-        const uint8_t* y = src1 != nullptr ? b.base + r * b.row
-                                           : reinterpret_cast<const uint8_t*>(&scalar);
+        const uint8_t* y =
+            src1 != nullptr ? b.base + r * b.row : reinterpret_cast<const uint8_t*>(&scalar);
         if (!Packed(a, walk)) {
             GatherRow(rowA, a, r, count);
             x = rowA;
@@ -261,4 +262,4 @@ void VecSelect(DType type, SELMODE mode, const Local& dst, const Local* select, 
     }
 }
 
-}    // namespace sim
+}  // namespace sim

@@ -40,7 +40,7 @@ void Spread(uint8_t* dst, Stride d, const uint8_t* src, uint32_t repeats) {
     }
 }
 
-}    // namespace
+}  // namespace
 
 void VecDuplicate(DType type, const Local& dst, uint32_t scalar, const Lanes& lanes, Stride d,
                   const Where& where) {
@@ -115,4 +115,4 @@ void VecBrcb(uint32_t elementBytes, const Local& dst, const Local& src, uint32_t
     }
 }
 
-}    // namespace sim
+}  // namespace sim

@@ -41,13 +41,14 @@ void UseBits(Core& core, Walk& walk, uint64_t low, uint64_t high) {
 void UseTotal(Walk& walk, int64_t total) {
     walk.rows = static_cast<uint32_t>((total + walk.lanes - 1) / walk.lanes);
     walk.active = walk.lanes;
-    walk.lastActive = static_cast<uint32_t>(total - static_cast<int64_t>(walk.rows - 1) * walk.lanes);
+    walk.lastActive =
+        static_cast<uint32_t>(total - static_cast<int64_t>(walk.rows - 1) * walk.lanes);
     if (walk.rows == 1) {
         walk.active = walk.lastActive;
     }
 }
 
-}    // namespace
+}  // namespace
 
 Walk Resolve(Core& core, const Lanes& lanes, uint32_t elementBytes) {
     Walk walk;
@@ -121,7 +122,7 @@ Operand Bind(Core& core, const Local& local, uint32_t size, Stride stride, const
         const int64_t bytes = static_cast<int64_t>(active) * size;
         const int64_t blocks = (bytes + kBlockBytes - 1) / kBlockBytes;
         const int64_t tail = bytes - (blocks - 1) * kBlockBytes;
-        const int64_t inRow = blocks == 1         ? tail
+        const int64_t inRow = blocks == 1          ? tail
                               : operand.block == 0 ? kBlockBytes
                                                    : (blocks - 1) * operand.block + tail;
         return (rows - 1) * operand.row + inRow;
@@ -137,8 +138,9 @@ Access AccessOf(const Operand& operand, const Walk& walk, bool write) {
     if (Packed(operand, walk)) {
         return Access{operand.base, bytes, write, Space::Ub, 1, 0, walk.rows, operand.row};
     }
-    return Access{operand.base, kBlockBytes, write, Space::Ub, (bytes + kBlockBytes - 1) / kBlockBytes,
-                  operand.block, walk.rows, operand.row};
+    return Access{
+        operand.base,  kBlockBytes, write,      Space::Ub, (bytes + kBlockBytes - 1) / kBlockBytes,
+        operand.block, walk.rows,   operand.row};
 }
 
 namespace {
@@ -153,11 +155,12 @@ Span RowSpan(const Operand& operand, const Walk& walk, uint32_t row) {
     const int64_t start = reinterpret_cast<int64_t>(operand.base) + row * operand.row;
     const int64_t bytes = static_cast<int64_t>(walk.ActiveIn(row)) * operand.size;
     const int64_t blocks = (bytes + kBlockBytes - 1) / kBlockBytes;
-    return Span{start, start + (Packed(operand, walk) ? bytes
-                                                      : (blocks - 1) * operand.block + kBlockBytes)};
+    return Span{
+        start,
+        start + (Packed(operand, walk) ? bytes : (blocks - 1) * operand.block + kBlockBytes)};
 }
 
-}    // namespace
+}  // namespace
 
 void CheckOverlap(Core& core, const Walk& walk, const Operand& dst, const Operand& src,
                   bool accumulating) {
@@ -231,9 +234,7 @@ void SetMaskLength(bool counter, DType type, int32_t length, const Where& where)
     core.mask.bits = !counter;
     const uint64_t count = static_cast<uint64_t>(length);
     core.mask.low = counter ? count : count >= 64 ? ~0ull : (1ull << count) - 1;
-    core.mask.high = counter || count <= 64 ? 0
-                     : count == 128         ? ~0ull
-                                            : (1ull << (count - 64)) - 1;
+    core.mask.high = counter || count <= 64 ? 0 : count == 128 ? ~0ull : (1ull << (count - 64)) - 1;
 }
 
-}    // namespace sim
+}  // namespace sim

@@ -14,10 +14,10 @@ namespace sim {
 
 struct Walk {
     uint32_t rows = 0;
-    uint32_t lanes = 0;        // of a full row
-    uint32_t active = 0;       // leading lanes that take part
-    uint32_t lastActive = 0;   // in the last row
-    bool bits = false;         // lanes chosen by a pattern; `active` is then one past its last
+    uint32_t lanes = 0;       // of a full row
+    uint32_t active = 0;      // leading lanes that take part
+    uint32_t lastActive = 0;  // in the last row
+    bool bits = false;        // lanes chosen by a pattern; `active` is then one past its last
     uint64_t low = 0;
     uint64_t high = 0;
 
@@ -29,9 +29,9 @@ struct Walk {
 
 struct Operand {
     uint8_t* base;
-    uint32_t size;     // of an element
-    int64_t block;     // bytes from block to block
-    int64_t row;       // bytes from row to row
+    uint32_t size;  // of an element
+    int64_t block;  // bytes from block to block
+    int64_t row;    // bytes from row to row
 
     uint8_t* Lane(int64_t r, uint32_t lane) const {
         const uint32_t perBlock = kBlockBytes / size;
@@ -125,8 +125,7 @@ void RunRows(const Walk& walk, const Operand& d, const Operand& a, const Operand
                             a.row == lanes * static_cast<int64_t>(sizeof(A)) &&
                             b.row == lanes * static_cast<int64_t>(sizeof(B));
         if (joined || walk.rows == 1) {
-            const size_t count =
-                static_cast<size_t>(walk.rows - 1) * walk.active + walk.lastActive;
+            const size_t count = static_cast<size_t>(walk.rows - 1) * walk.active + walk.lastActive;
             kernel(reinterpret_cast<D*>(d.base), reinterpret_cast<const A*>(a.base),
                    reinterpret_cast<const B*>(b.base), count);
             return;
@@ -174,6 +173,6 @@ void RunRows(const Walk& walk, const Operand& d, const Operand& a, const Operand
     }
 }
 
-}    // namespace sim
+}  // namespace sim
 
-#endif    // SIM_VECTOR_ENGINE_H
+#endif  // SIM_VECTOR_ENGINE_H

@@ -20,7 +20,7 @@ void CopySized(uint8_t* to, const uint8_t* from, uint32_t size) {
     }
 }
 
-}    // namespace
+}  // namespace
 
 void VecGather(DType type, const Local& dst, const Local& src, const Local& offsets,
                uint32_t srcBase, const Lanes& lanes, uint32_t dstRepeat, const Where& where) {
@@ -62,8 +62,8 @@ void VecGatherb(DType type, const Local& dst, const Local& src, const Local& off
                 uint32_t repeats, Stride d, const Where& where) {
     Core& core = This();
     StartVector(core, Op::Gatherb, where);
-    const Walk walk = Resolve(core, Lanes::Mask(true, kRepeatBytes / SizeOf(type), repeats),
-                              SizeOf(type));
+    const Walk walk =
+        Resolve(core, Lanes::Mask(true, kRepeatBytes / SizeOf(type), repeats), SizeOf(type));
     const Operand to = Bind(core, dst, SizeOf(type), d, walk, "the destination");
     core.CheckSpace(offsets, Space::Ub, "the offsets");
     core.CheckAlign(offsets, kBlockBytes, "the offsets");
@@ -220,7 +220,7 @@ void WriteIndex(const Walk& walk, const Operand& to, T first) {
     }
 }
 
-}    // namespace
+}  // namespace
 
 void VecIndex(DType type, const Local& dst, uint32_t first, const Lanes& lanes, Stride d,
               const Where& where) {
@@ -247,4 +247,4 @@ void VecIndex(DType type, const Local& dst, uint32_t first, const Lanes& lanes, 
     }
 }
 
-}    // namespace sim
+}  // namespace sim

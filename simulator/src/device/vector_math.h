@@ -16,7 +16,7 @@ __attribute__((always_inline)) inline float ExpOf(float x) {
     constexpr float kLog2E = 1.44269504088896341f;
     constexpr float kLn2High = 0.693359375f;
     constexpr float kLn2Low = -2.12194440e-4f;
-    constexpr float kMagic = 12582912.0f;    // 1.5 * 2^23: adding it rounds to an integer
+    constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
     // Comparisons written so that a NaN passes through.
     x = x < -104.0f ? -104.0f : x;
     x = x > 89.0f ? 89.0f : x;
@@ -46,8 +46,7 @@ __attribute__((always_inline)) inline float LnOf(float x) {
     // mantissa in [sqrt(1/2), sqrt(2))
     const uint32_t shifted = bits - 0x3F3504F3u;
     int32_t exponent = static_cast<int32_t>(shifted) >> 23;
-    const float m =
-        FloatOf((shifted & 0x007FFFFFu) + 0x3F3504F3u) - 1.0f;
+    const float m = FloatOf((shifted & 0x007FFFFFu) + 0x3F3504F3u) - 1.0f;
     const float e = static_cast<float>(exponent) - (tiny ? 23.0f : 0.0f);
     const float z = m * m;
     float p = 7.0376836292e-2f;
@@ -70,6 +69,6 @@ __attribute__((always_inline)) inline float LnOf(float x) {
     return x >= 0.0f ? result : kNan;
 }
 
-}    // namespace sim
+}  // namespace sim
 
-#endif    // SIM_VECTOR_MATH_H
+#endif  // SIM_VECTOR_MATH_H

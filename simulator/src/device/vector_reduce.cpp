@@ -90,7 +90,7 @@ float Filler(Op op) {
     return IsMax(op) ? -kInf : IsMin(op) ? kInf : 0.0f;
 }
 
-}    // namespace
+}  // namespace
 
 void VecReduce(Op op, DType type, const Local& dst, const Local& src, const Lanes& lanes,
                uint32_t dstRepeat, Stride s, ReduceOrder order, const Where& where) {
@@ -102,8 +102,8 @@ void VecReduce(Op op, DType type, const Local& dst, const Local& src, const Lane
     const bool whole = op == Op::WholeReduceSum || op == Op::WholeReduceMax ||
                        op == Op::WholeReduceMin || op == Op::RepeatReduceSum;
     const bool pair = op == Op::PairReduceSum;
-    const bool both = order == ReduceOrder::ORDER_VALUE_INDEX ||
-                      order == ReduceOrder::ORDER_INDEX_VALUE;
+    const bool both =
+        order == ReduceOrder::ORDER_VALUE_INDEX || order == ReduceOrder::ORDER_INDEX_VALUE;
     // Results of a row and the unit of the destination's repeat stride, in elements.
     const uint32_t results = whole ? (both ? 2u : 1u) : pair ? walk.lanes / 2 : 8u;
     const uint32_t unit = whole ? results : pair ? walk.lanes / 2 : 8u;
@@ -116,8 +116,7 @@ void VecReduce(Op op, DType type, const Local& dst, const Local& src, const Lane
     const int64_t step = static_cast<int64_t>(dstRepeat) * unit * size;
     uint8_t* out = core.Check(dst, 0, (walk.rows - 1) * step + results * size, "the destination");
     Report(core, op,
-           {AccessOf(from, walk, false),
-            {out, results * size, true, Space::Ub, walk.rows, step}});
+           {AccessOf(from, walk, false), {out, results * size, true, Space::Ub, walk.rows, step}});
     const bool sum = !IsMax(op) && !IsMin(op);
     const float filler = Filler(op);
     const uint32_t perBlock = kBlockBytes / size;
@@ -144,8 +143,8 @@ void VecReduce(Op op, DType type, const Local& dst, const Local& src, const Lane
         } else {
             for (uint32_t b = 0; b < 8; ++b) {
                 float* block = values + b * perBlock;
-                const float result = sum ? TreeSum(block, perBlock)
-                                         : block[Extreme(block, perBlock, IsMax(op))];
+                const float result =
+                    sum ? TreeSum(block, perBlock) : block[Extreme(block, perBlock, IsMax(op))];
                 StoreValue(type, at + b * size, result);
             }
         }
@@ -212,4 +211,4 @@ void VecReduceAll(Op op, DType type, const Local& dst, const Local& src, const L
     }
 }
 
-}    // namespace sim
+}  // namespace sim
