@@ -3,6 +3,7 @@
 """Two-phase calls: operands, attributes, presence, strides, and what each failure says."""
 
 import ctypes
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -224,3 +225,20 @@ def test_null_result_pointers(test_ops):
     null = ctypes.c_void_p(None)
     assert phase(null, null, ctypes.c_int64(0), null, null, null) == NULLPTR
     assert "workspaceSize is null but required" in test_ops.last_error()
+
+
+def test_calls_from_several_threads(test_ops):
+    """Two phases on each of four threads at once: results and error texts stay apart."""
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(5):
+            state = rng.standard_normal((3, 16)).astype(np.float32)
+            out = update(test_ops, state, state, A_scale=float(seed), shifts=[])
+            np.testing.assert_allclose(out["state"], (1 + seed) * state, rtol=1e-5, atol=1e-6)
+            with pytest.raises(AclnnError, match=f'mode is "m{seed}"'):
+                update(test_ops, state, state, A_scale=1.0, mode=f"m{seed}")
+        return seed
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(4))) == [0, 1, 2, 3]
