@@ -16,6 +16,7 @@ inline void Describe(ops::OpParamDef& operand, ops::Option kind,
                      const std::vector<ge::DataType>& types) {
     operand.ParamType(kind).DataType(types).Format(
         std::vector<ge::Format>(types.size(), ge::FORMAT_ND));
+    operand.AutoContiguous();  // tiling does not see strides: CANN copies a strided operand first
 }
 inline void Required(ops::OpParamDef& operand, const std::vector<ge::DataType>& types) {
     Describe(operand, ops::REQUIRED, types);

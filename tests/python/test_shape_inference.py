@@ -10,14 +10,14 @@ import pytest
 
 from hyper_parallel_kda import loader
 from hyper_parallel_kda import stage_table as table
-from tests.support.aclnn import BF16, Library
+from tests.support import stage_calls
+from tests.support.aclnn import Library
 
 CASES = {
-    "tail": {"B": 2, "T": 65, "Hk": 2, "Hv": 4, "R": 3},
-    "one token": {"B": 1, "T": 1, "Hk": 1, "Hv": 1, "R": 1},
-    "empty": {"B": 2, "T": 0, "Hk": 3, "Hv": 3, "R": 2},
+    "tail": {"batch": 2, "tokens": 65, "key_heads": 2, "value_heads": 4, "ranks": 3},
+    "one token": {"tokens": 1, "key_heads": 1, "value_heads": 1, "ranks": 1},
+    "empty": {"batch": 2, "tokens": 0, "key_heads": 3, "value_heads": 3},
 }
-DTYPES = {"io": BF16, "fp32": np.dtype(np.float32), "io|fp32": BF16}
 
 
 @pytest.fixture(scope="module")
@@ -25,48 +25,22 @@ def library():
     return Library(loader.SIMULATOR_LIBRARY)
 
 
-def sizes_of(case, stage):
-    sizes = {"K": 128, "V": 128, "C": 64, **CASES[case]}
-    if stage.name == "pre_process_bwd":
-        sizes["B"] = 1
-    return sizes | {"Nc": -(-sizes["T"] // 64), "N": sizes["B"]}
-
-
-def values_of(stage, layout):
-    values = {"scale": 1.0, "pre_or_post_num_ranks": 1, "rank": 0}
-    return {
-        spec.name: layout if spec.choices == table.LAYOUTS else values.get(spec.name, spec.default)
-        for spec in stage.attrs
-    }
-
-
-def arguments_of(stage, sizes, values):
-    arguments = dict(values)
-    for spec in stage.inputs:
-        if isinstance(spec, table.TensorSpec):
-            arguments[spec.name] = np.zeros(
-                table.output_shape(spec, values, sizes), DTYPES[spec.dtype]
-            )
-    return arguments
-
-
 @pytest.mark.parametrize("layout", ["BNSD", "BSND"])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("stage", table.STAGES, ids=lambda stage: stage.name)
 def test_outputs_are_those_of_the_table(library, stage, case, layout):
-    sizes, values = sizes_of(case, stage), values_of(stage, layout)
-    arguments = arguments_of(stage, sizes, values)
-    inferred = library.infer(stage.op, **arguments)
+    dims = stage_calls.sizes(stage, **CASES[case])
+    values = stage_calls.attributes(stage, layout)
+    arrays = stage_calls.tensors(stage, dims, values)
+    inferred = library.infer(stage.op, **values, **arrays)
     assert list(inferred) == [spec.name for spec in stage.outputs]
-    for spec in stage.outputs:
-        dtype = arguments[spec.dtype[1:]].dtype if spec.dtype[0] == "=" else DTYPES[spec.dtype]
-        expected = (table.output_shape(spec, values, sizes), dtype)
-        assert inferred[spec.name] == expected, spec.name
+    for name, expected in stage_calls.outputs(stage, dims, values, arrays).items():
+        assert inferred[name] == expected, name
 
 
 def test_the_gate_gradient_has_the_gates_dtype(library):
     stage = table.BWD_FINALIZE
-    sizes, values = sizes_of("tail", stage), values_of(stage, "BSND")
-    arguments = arguments_of(stage, sizes, values)
-    arguments["raw_g"] = arguments["raw_g"].astype(np.float32)
-    assert library.infer(stage.op, **arguments)["dg"][1] == np.float32
+    values = stage_calls.attributes(stage, "BSND")
+    arrays = stage_calls.tensors(stage, stage_calls.sizes(stage), values)
+    arrays["raw_g"] = arrays["raw_g"].astype(np.float32)
+    assert library.infer(stage.op, **values, **arrays)["dg"][1] == np.float32

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""What holds for every stage: strided inputs, and that no call harms the process."""
+
+import random
+
+import numpy as np
+import pytest
+
+from hyper_parallel_kda import stage_table as table
+from tests.support import stage_calls
+from tests.support.aclnn import BF16, INVALID, NULLPTR, TILING, AclnnError
+
+STAGES = pytest.mark.parametrize("stage", table.STAGES, ids=lambda stage: stage.name)
+
+
+def complete_call(stage, seed=0, **sizes):
+    dims = stage_calls.sizes(stage, **sizes)
+    values = stage_calls.attributes(stage)
+    arrays = stage_calls.tensors(stage, dims, values, np.random.default_rng(seed))
+    return {**values, **arrays}, stage_calls.outputs(stage, dims, values, arrays)
+
+
+def spread(array):
+    """The same values in every second element of a wider array."""
+    wide = np.zeros(array.shape[:-1] + (2 * array.shape[-1],), array.dtype)
+    wide[..., ::2] = array
+    return wide[..., ::2]
+
+
+@STAGES
+def test_strided_inputs_give_the_same_bits(lib, stage):
+    arguments, outputs = complete_call(stage)
+    want = lib.call(stage.op, outputs=outputs, **arguments)
+    strided = {
+        name: spread(value) if isinstance(value, np.ndarray) else value
+        for name, value in arguments.items()
+    }
+    got = lib.call(stage.op, outputs=outputs, **strided)
+    assert set(got) == set(want)
+    for name in want:
+        np.testing.assert_array_equal(got[name].view(np.uint8), want[name].view(np.uint8))
+
+
+def mutate_tensor(chance, array):
+    kind = chance.randrange(6)
+    if kind == 0:
+        return None
+    if kind == 1:
+        return array.astype(chance.choice([np.float32, BF16, np.int32, np.float64]))
+    if kind == 2:
+        return array[..., None]
+    if kind == 3:
+        return array[..., : max(array.shape[-1] - 1, 0)]
+    if kind == 4:
+        return array.swapaxes(0, -1)
+    return np.zeros(chance.choice([(0,), (1,) * 8, ()]), array.dtype)
+
+
+def mutate_attribute(chance, value):
+    choices = {
+        bool: [True, False],
+        int: [-1, 0, 1, 63, 2**62, -(2**63)],
+        float: [0.0, float("nan"), float("inf"), -1e30],
+        str: ["", "TND", "NTD", "x" * 300],
+    }
+    return chance.choice(choices[type(value)])
+
+
+def mutated(chance, arguments, outputs):
+    arguments, outputs = dict(arguments), dict(outputs)
+    for _ in range(chance.choice([1, 1, 2, 3])):
+        name = chance.choice(list(arguments) + list(outputs))
+        if name in outputs:
+            shape, dtype = outputs[name]
+            changed = [None, (shape[:-1] + (130,), dtype), (shape + (1,), dtype), (shape, np.int8)]
+            outputs[name] = chance.choice(changed)
+            if outputs[name] is None:
+                return arguments, outputs
+        elif isinstance(arguments[name], np.ndarray):
+            arguments[name] = mutate_tensor(chance, arguments[name])
+            if arguments[name] is None:
+                return arguments, outputs
+        elif arguments[name] is not None:
+            arguments[name] = mutate_attribute(chance, arguments[name])
+    return arguments, outputs
+
+
+@STAGES
+def test_bad_calls_are_refused_and_good_ones_still_work(lib, stage):
+    arguments, outputs = complete_call(stage, tokens=17)
+    want = lib.call(stage.op, outputs=outputs, **arguments)
+    chance = random.Random(stage.name)
+    refused = 0
+    for _ in range(60):
+        bad_arguments, bad_outputs = mutated(chance, arguments, outputs)
+        try:
+            lib.call(stage.op, outputs=bad_outputs, **bad_arguments)
+        except AclnnError as error:
+            refused += 1
+            assert error.status in {NULLPTR, INVALID, TILING}, error
+            assert error.message.startswith(f"aclnn{stage.op}GetWorkspaceSize: "), error
+            assert "no message" not in error.message, error
+    assert refused > 20
+    again = lib.call(stage.op, outputs=outputs, **arguments)
+    for name in want:
+        np.testing.assert_array_equal(again[name].view(np.uint8), want[name].view(np.uint8))
+
+
+@STAGES
+def test_index_arrays_are_refused_for_now(lib, stage):
+    arguments, outputs = complete_call(stage, tokens=17)
+    for name in ("cu_seqlens", "chunk_indices"):
+        if any(spec.name == name for spec in stage.inputs):
+            with pytest.raises(AclnnError, match=f"{name}.*not supported yet") as error:
+                lib.call(stage.op, outputs=outputs, **arguments, **{name: [0, 17]})
+            assert error.value.status == TILING

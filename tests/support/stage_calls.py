@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""Arguments for any stage of the stage table: for tests that treat all stages alike."""
+
+import numpy as np
+
+from hyper_parallel_kda import stage_table as table
+from tests.support.aclnn import BF16
+
+DTYPES = {"io": BF16, "fp32": np.dtype(np.float32), "io|fp32": BF16}
+
+# Values that the table leaves to the caller, and those that the stages support today.
+REQUIRED = {"scale": 0.1, "pre_or_post_num_ranks": 0, "rank": 0}
+SUPPORTED = {"use_gate_in_kernel": True, "safe_gate": True}
+
+
+def sizes(stage, batch=1, tokens=65, key_heads=2, value_heads=2, ranks=2):
+    """All dimension symbols. pre_process_bwd takes one batch row only."""
+    batch = 1 if stage.name == "pre_process_bwd" else batch
+    return {
+        "B": batch, "N": batch, "T": tokens, "Nc": -(-tokens // 64), "C": 64, "K": 128, "V": 128,
+        "Hk": key_heads, "Hv": value_heads, "R": ranks,
+    }  # fmt: skip
+
+
+def attributes(stage, layout="BNSD"):
+    def value(spec):
+        if spec.choices == table.LAYOUTS:
+            return layout
+        return SUPPORTED.get(spec.name, REQUIRED.get(spec.name, spec.default))
+
+    return {spec.name: value(spec) for spec in stage.attrs}
+
+
+def tensors(stage, dims, values, rng=None):
+    """Every tensor input: zeros, or random numbers when a generator is given."""
+    arrays = {}
+    for spec in stage.inputs:
+        if isinstance(spec, table.TensorSpec):
+            shape = table.output_shape(spec, values, dims)
+            data = np.zeros(shape) if rng is None else 0.3 * rng.standard_normal(shape)
+            arrays[spec.name] = data.astype(DTYPES[spec.dtype])
+    return arrays
+
+
+def outputs(stage, dims, values, arrays):
+    """{name: (shape, dtype)} of every output, in-place ones excepted."""
+    wanted = {}
+    for spec in stage.outputs:
+        if spec.name != stage.in_place:
+            source = arrays.get(spec.dtype[1:])
+            dtype = DTYPES[spec.dtype] if spec.dtype[0] != "=" else source.dtype
+            wanted[spec.name] = (table.output_shape(spec, values, dims), dtype)
+    return wanted
