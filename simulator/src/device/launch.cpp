@@ -92,17 +92,23 @@ void Worker::Work(LaunchState& launch) {
         if (active.empty()) {
             break;
         }
-        // Every core of this worker waits for cores of other workers.
+        // Every core of this worker waits for cores of other workers. `idle` counts the workers
+        // that found nothing to do since the last joint release.
         std::unique_lock<std::mutex> lock(launch.mutex);
+        if (launch.version != seen) {
+            continue;
+        }
         ++launch.idle;
         launch.wake.wait(lock, [&] {
             return launch.version != seen || launch.aborted || launch.idle == launch.workers;
         });
-        if (launch.version == seen && !launch.aborted) {
-            launch.Deadlock();
+        if (launch.version == seen) {
+            if (!launch.aborted) {
+                launch.Deadlock();
+            }
+            --launch.idle;
+            launch.wake.notify_all();
         }
-        --launch.idle;
-        launch.wake.notify_all();
     }
     std::lock_guard<std::mutex> lock(launch.mutex);
     --launch.workers;
@@ -202,6 +208,7 @@ std::string Validate(const LaunchSpec& spec, LaunchState& launch) {
 void LaunchState::Announce() {
     std::lock_guard<std::mutex> lock(mutex);
     ++version;
+    idle = 0;
     wake.notify_all();
 }
 

@@ -42,7 +42,7 @@ struct LaunchState {
     std::mutex mutex;
     std::condition_variable wake;
     uint64_t version = 0;  // of the joint releases
-    uint32_t idle = 0;
+    uint32_t idle = 0;     // workers with nothing to do at this version
     uint32_t workers = 0;
     std::vector<Block*> running;
     std::string error;
