@@ -21,15 +21,15 @@ from tests.support import emulation, inputs, metrics
 
 REAL = emulation.REAL
 # No switch: everything the older design did, which is what the known failure was measured on.
-OLD = replace(REAL, fold_beta=False, regroup=False, exclude_diagonal=False, split_intra=False)
+OLD = replace(REAL, fold_beta=False, regroup=False, exclude_diagonal=False, paired_gate=False)
 VARIANTS = {
     "emulation, all choices": REAL,
     "without beta folding": replace(REAL, fold_beta=False),
     "without regrouping": replace(REAL, regroup=False),
     "without either": replace(REAL, fold_beta=False, regroup=False),
     "diagonal pairs in dgk": replace(REAL, exclude_diagonal=False),
-    "plain bf16 intra matrices": replace(REAL, split_intra=False),
-    "paired gate terms instead of hi + lo": replace(REAL, split_intra=False, paired_gate=True),
+    "plain bf16 intra matrices": replace(REAL, paired_gate=False),
+    "hi + lo instead of paired gate terms": replace(REAL, paired_gate=False, split_intra=True),
     "none of them": OLD,
 }
 FINAL_STATE_COLUMNS = ("dk", "dv", "dbeta", "dg", "da_log", "ddt_bias")

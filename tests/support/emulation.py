@@ -3,8 +3,8 @@
 """The kernels' rounding in NumPy: bf16 at every cache write and matrix operand, fp32 accumulation.
 
 It follows the kernels' algorithm (16-row blocks with one reference row each, beta folded into the
-left operand, the regrouped state term, pairs of bf16 for the intra-chunk matrices), and every one
-of these choices is a switch, so that a table can show what each of them buys. Dense, head-major,
+left operand, the regrouped state term, gate terms paired with the operands), and every one of
+these choices is a switch, so that a table can show what each of them buys. Dense, head-major,
 bf16 tensors held as float32. The stages' names and results are those of the reference.
 """
 
@@ -30,8 +30,8 @@ class Numerics:
     fold_beta: bool = True  # u = (Akk diag(beta)) v instead of Akk (beta v)
     regroup: bool = True  # v_new R^T as Ab (v R^T) - (Ab kt)(H R^T)
     exclude_diagonal: bool = True  # diagonal pairs never reach the gate's gradient
-    split_intra: bool = True  # hi + lo operands in the intra-chunk backward
-    paired_gate: bool = False  # gate terms from the rounded operands of each product
+    split_intra: bool = False  # hi + lo operands in the intra-chunk backward
+    paired_gate: bool = True  # gate terms from the rounded operands of each product
     fresh_operands: bool = True  # forward operands from fp32 q_hat, k_hat, not the stored ones
     row_blocks: bool = True  # factors around a reference row, else exact pair differences
     rounding: bool = True  # False: float64 throughout, to test the algebra alone
