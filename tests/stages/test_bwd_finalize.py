@@ -129,6 +129,13 @@ def test_norm_beta_and_keys(lib, l2norm, beta, keys):
     check(head_major(got, "BSND"), expected(case), case.x.case)
 
 
+def test_a_token_pitch_that_no_copy_parameter_holds(lib):
+    """520 heads of 128: 66,560 elements from token to token, more than Nd2Nz's 16 bits."""
+    case = bwd_cases.make(6, tokens=3, heads=520)
+    got = lib.call(OP, **arguments(case, "BSND", "BSND"))
+    check(head_major(got, "BSND"), expected(case), case.x.case)
+
+
 def test_without_dt_bias(lib):
     case = fresh(tokens=80)
     got = lib.call(OP, **arguments(case, dt_bias=None))

@@ -62,6 +62,13 @@ def test_against_the_reference(lib, tokens, layout):
     assert not got["d_aqk"][want["d_aqk"] == 0].any()
 
 
+def test_a_token_pitch_that_no_copy_parameter_holds(lib):
+    """520 heads of 128: 66,560 elements from token to token, more than Nd2Nz's 16 bits."""
+    case = bwd_cases.make(6, tokens=3, heads=520)
+    got = lib.call(OP, **arguments(case, "BSND"))
+    metrics.check_all({n: got.f32(n) for n in LIMITS}, expected(case), LIMITS, title=case.x.case)
+
+
 def test_same_bits_on_any_core_and_thread_count(lib):
     case = bwd_cases.make(1, batch=2, tokens=200, heads=3)
     stage_runs.assert_same_bits(lib, OP, **arguments(case, "BSND"))
