@@ -147,6 +147,13 @@ def cross_core(source):
         yield from _flag_id(line, match.group(1))
 
 
+def sync_all(source):
+    """The op compiler finds a launch-wide barrier by this text and then reserves its flags."""
+    for line, match in source.find(r"\bSyncAll\b([^;\n]*)"):
+        if not re.fullmatch(r"\s*<\s*\w+\s*>\s*\(\s*\)", match.group(1)):
+            yield line, f"write SyncAll<false>(); on one line, not `{_at(source, line)}`"
+
+
 def _flag_id(line, text):
     if text.strip().isdigit() and int(text) > 10:
         yield line, f"cross-core flag id {text.strip()}: 11..14 are SyncAll's, 0..10 are free"
@@ -316,6 +323,7 @@ KERNEL_RULES = {
     "barrier-all-in-loop": barrier_all_in_loop,
     "barrier-scalar": barrier_scalar,
     "cross-core": cross_core,
+    "sync-all": sync_all,
     "event-id": event_id,
     "advanced-api": advanced_api,
     "newer-api": newer_than_8_1,

@@ -31,13 +31,14 @@ from cpp_source import Source
 ROOT = Path(__file__).resolve().parents[1]
 
 # The op compiler writes these macros; a type-check supplies its own. ASCEND_IS_* get the form that
-# they have on the NPU, so that `if (ASCEND_IS_AIC)` is an error here as it is there.
+# they have on the NPU, so that `if (ASCEND_IS_AIC)` is an error here as it is there. The tiling
+# data are a constant when the op compiler knows the shapes, else a variable: each is tried once.
 KERNEL_SHIM = """\
 #undef REGISTER_TILING_DEFAULT
 #define REGISTER_TILING_DEFAULT(type) static_assert(sizeof(type) % 8 == 0, "tiling struct size")
 #undef GET_TILING_DATA_WITH_STRUCT
 #define GET_TILING_DATA_WITH_STRUCT(type, name, pointer) \\
-    type name;                                           \\
+    CHECK_CANN_CONST type name = type();                 \\
     (void)(pointer)
 #undef ASCEND_IS_AIC
 #undef ASCEND_IS_AIV
@@ -157,7 +158,11 @@ def type_findings(toolkit, kernels, hosts, jobs):
             compiler = Compiler(folder, "kernel_prefix", header, flags)
             for side in (1, 0):
                 shim = Path(folder) / f"kernel_shim_{side}.h"
-                shim.write_text(f"#define CHECK_CANN_CUBE_SIDE {side}\n{KERNEL_SHIM}")
+                constant = "const" if side else ""
+                defines = (
+                    f"#define CHECK_CANN_CUBE_SIDE {side}\n#define CHECK_CANN_CONST {constant}\n"
+                )
+                shim.write_text(defines + KERNEL_SHIM)
                 work += [pool.submit(compiler.check, path, shim) for path in kernels]
         for name, define in HOST_VARIANTS.items() if hosts else ():
             flags = toolkit.host_flags(define)
