@@ -6,16 +6,14 @@
 // with L real rows. AIC and AIVs alternate; what crosses lies in the task's workspace slot:
 //
 //   C1  H R^T (bf16; its diagonal also in fp32), X H^T = -dw (bf16), dvb = Akk^T X
-//   V1  from gk: P, N per row block. Operands -kt = -k 2^gk, q P, beta k P, k N (for every row
-//   block
-//       below), Ab = Akk diag(beta), stril(dAqk)
+//   V1  P, N per row block from gk. Operands -kt = -k 2^gk, q P, beta k P, k N (once for every row
+//       block below), Ab = Akk diag(beta), stril(dAqk)
 //   C2  G = v R^T - kt (H R^T) (bf16); X v^T + dw kt^T; -dkb = -Akk^T dw; v_new R^T = Ab G
 //   V2  -dA = tril(.) diag(-beta)
 //   C3  -Akk^T dA (bf16), then that times Akk^T
 //   V3  dL = stril(.)
 //   C4  pairs i > j by row blocks I of 16: rows Tq_I = dAqk_I (k N)^I, Tk_I = dL_I (k N)^I, and
-//   what
-//       the block sends up, Tc^I = dAqk_I^T (q P)_I + dL_I^T (beta k P)_I
+//       what the block sends up, Tc^I = dAqk_I^T (q P)_I + dL_I^T (beta k P)_I
 //   V4  all that is element-wise, norms, sigmoid, gate, outputs, partial sums
 //   end SyncAll, then da_log and ddt_bias in a fixed order
 //
@@ -39,7 +37,7 @@
 // MACs, K = V = 128, with R(n) = 16 if n is 1, else n, and n_I rows of block I, e_I its end:
 //   C1  128^3 + R(L) 128 128 + R(L) 128 L          C2  2 R(L) 128 128 + 2 R(L) L 128 + 2 R(L) 128 L
 //   C3  2 R(L) L L                                 C4  sum_I 2 R(n_I) 128 e_I + 2 R(e_I) 128 n_I
-// 9.7 M for a whole chunk. Vector work: about 92 passes over a 64 x 128 tile.
+// 9.7 M for a whole chunk. Vector work: about 100 passes over a 64 x 128 tile, the AIVs together.
 #include "kernel_operator.h"
 
 #include "chunk_kda_bwd_finalize_cube.h"
