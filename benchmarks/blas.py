@@ -21,22 +21,22 @@ def set_threads(count):
     raise RuntimeError(f"no OpenBLAS in {folder}: set its thread count by an environment variable")
 
 
-def best_time(function, repeats, budget=10.0):
-    """Shortest of up to `repeats` timed calls after one warm-up, in seconds."""
+def best_time(function, repeats, budget=10.0, clock=time.perf_counter):
+    """Shortest of up to `repeats` timed calls after one warm-up, in seconds of `clock`."""
     function()
     best, start = float("inf"), time.perf_counter()
     for _ in range(repeats):
-        before = time.perf_counter()
+        before = clock()
         function()
-        best = min(best, time.perf_counter() - before)
+        best = min(best, clock() - before)
         if time.perf_counter() - start > budget:
             break
     return best
 
 
-def sgemm_peak(size=1024, repeats=8):
+def sgemm_peak(size=1024, repeats=20, clock=time.perf_counter):
     """FLOP/s of a square float32 product with the current thread count."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((size, size)).astype(np.float32) for _ in range(2))
     out = np.empty_like(a)
-    return 2 * size**3 / best_time(lambda: np.matmul(a, b, out=out), repeats)
+    return 2 * size**3 / best_time(lambda: np.matmul(a, b, out=out), repeats, clock=clock)
