@@ -11,14 +11,80 @@ LAYOUTS = ("BSND", "BNSD")
 LONG_STATES = ("lasting", "weak")
 
 
-def limits(x, factor=1.0):
-    """The contract's limits, doubled for nearly parallel keys and for beta up to 2."""
-    parallel = "keys=parallel" in x.case
-    allowed = metrics.limits(factor * (2.0 if parallel or "beta=two" in x.case else 1.0))
-    if parallel and any(f"decay={decay}" in x.case for decay in LONG_STATES):
-        # v_new is then a small difference of large terms, and the caches hold it in bf16: the
-        # emulation, which rounds nothing else, gives 1.7 % of the output as well.
-        allowed.update(output=factor * 0.025, da_log=factor * 0.15)
+# Worst relative L2 that `python -m tests.system.grid_report` measured on the simulator, in percent.
+# A test allows twice that, and never more than the contract.
+MEASURED = {
+    "independent": dict(
+        output=0.50,
+        final_state=0.37,
+        dq=0.43,
+        dk=0.52,
+        dv=0.52,
+        dbeta=0.76,
+        dg=0.51,
+        da_log=1.88,
+        ddt_bias=0.50,
+        dh0=0.26,
+    ),
+    "two": dict(
+        output=0.47,
+        final_state=0.44,
+        dq=0.45,
+        dk=0.54,
+        dv=0.45,
+        dbeta=0.60,
+        dg=0.53,
+        da_log=2.24,
+        ddt_bias=0.60,
+        dh0=0.59,
+    ),
+    "parallel": dict(
+        output=0.54,
+        final_state=0.57,
+        dq=0.63,
+        dk=0.82,
+        dv=0.57,
+        dbeta=0.63,
+        dg=1.04,
+        da_log=3.62,
+        ddt_bias=1.14,
+        dh0=0.73,
+    ),
+    "long": dict(
+        output=1.69,
+        final_state=0.64,
+        dq=0.65,
+        dk=1.90,
+        dv=1.60,
+        dbeta=2.23,
+        dg=1.73,
+        da_log=13.6,
+        ddt_bias=1.60,
+        dh0=1.91,
+    ),
+}
+# Nearly parallel keys with states that last are beyond the contract in these two: v_new is a small
+# difference of large terms there and the caches hold it in bf16, and da_log, a sum over tokens and
+# channels, nearly cancels. The emulation, which rounds nothing but caches and operands, gives the
+# same 1.7 % and 8 to 12 %.
+BEYOND_THE_CONTRACT = ("output", "da_log")
+
+
+def kind(x):
+    """Which row of MEASURED a case belongs to."""
+    if "keys=parallel" in x.case:
+        return "long" if any(f"decay={decay}" in x.case for decay in LONG_STATES) else "parallel"
+    return "two" if "beta=two" in x.case else "independent"
+
+
+def limits(x):
+    """The contract's limits, doubled for nearly parallel keys and for beta up to 2, or twice what
+    was measured where that is smaller."""
+    measured = {name: 0.02 * value for name, value in MEASURED[kind(x)].items()}
+    contract = metrics.limits(1.0 if kind(x) == "independent" else 2.0)
+    allowed = {name: min(value, measured[name]) for name, value in contract.items()}
+    if kind(x) == "long":
+        allowed.update({name: measured[name] for name in BEYOND_THE_CONTRACT})
     return allowed
 
 

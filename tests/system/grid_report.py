@@ -14,6 +14,7 @@ from tests.support import emulation, inputs, metrics
 from tests.system import grid
 
 HARD_DECAYS = ("medium", "mixed", "strong", "bound")
+HARD_TOKENS = (17, 64, 65, 128, 200)
 
 
 def groups():
@@ -23,19 +24,17 @@ def groups():
             grid.case(t, d) for t in grid.TOKENS for d in inputs.DECAYS
         ],
         "independent keys, beta up to 2": [
-            grid.case(t, d, beta="two") for t in (17, 65, 128, 200) for d in inputs.DECAYS
+            grid.case(t, d, beta="two") for t in HARD_TOKENS for d in inputs.DECAYS
         ],
         "nearly parallel keys, beta up to 1": [
-            grid.case(t, d, keys="parallel") for t in (17, 65, 128, 200) for d in HARD_DECAYS
+            grid.case(t, d, keys="parallel") for t in HARD_TOKENS for d in HARD_DECAYS
         ],
         "nearly parallel keys, beta up to 2": [
-            grid.case(t, d, keys="parallel", beta="two")
-            for t in (17, 65, 128, 200)
-            for d in HARD_DECAYS
+            grid.case(t, d, keys="parallel", beta="two") for t in HARD_TOKENS for d in HARD_DECAYS
         ],
         "nearly parallel keys, states that last": [
             grid.case(t, decay, keys="parallel", beta=beta)
-            for t in (17, 65, 128, 200)
+            for t in HARD_TOKENS
             for decay in grid.LONG_STATES
             for beta in ("sigmoid", "two")
         ],

@@ -10,11 +10,9 @@ from tests.support import chain, inputs, metrics
 from tests.system import grid, recurrence
 
 
-def check(x, layout, want, factor=1.0):
+def check(x, layout, want):
     got = chain.results(x, layout)
-    metrics.check_all(
-        got, want, grid.limits(x, factor), x.upstream_norm(), grid.describe(x, layout)
-    )
+    metrics.check_all(got, want, grid.limits(x), x.upstream_norm(), grid.describe(x, layout))
     return got
 
 

@@ -245,8 +245,8 @@ def test_two_ranks_with_summaries_and_merge_equal_the_unsplit_run(decay, layout)
         got[name] = grads[0][name] + grads[1][name]
     metrics.check_all(got, want, grid.limits(x), x.upstream_norm(), x.case)
 
-    # Both runs round the state at every chunk, but the split one enters the second rank with a state
-    # that the summaries carried: twice the 0.4 % measured for two such runs.
+    # Both runs round the state at every chunk, but the split one enters its second rank with a
+    # state that the summaries carried: twice the 0.4 % measured between two such runs.
     whole = chain.results(x, layout)
     for name in ("output", "final_state", "dq", "dk", "dv", "dg"):
         assert metrics.relative_l2(got[name], whole[name]) < 8e-3, name
