@@ -6,6 +6,7 @@
 #include "include/runtime/pipeline/pipeline.h"
 
 #include <cstdlib>
+#include <future>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -103,11 +104,18 @@ private:
     size_t capacity_ = 0;
 };
 
+// Tells the caller that the launch is over, also when it never came about: whoever holds the last
+// reference, a queued task or the runner, then breaks the promise.
+using Completion = std::shared_ptr<std::promise<void>>;
+
 class StageRunner : public ms::pynative::PyboostRunner {
 public:
     StageRunner(const std::string& name, std::shared_ptr<const Plan> plan,
-                std::vector<bool> isInputGiven)
-        : PyboostRunner(name), plan_(std::move(plan)), isInputGiven_(std::move(isInputGiven)) {}
+                std::vector<bool> isInputGiven, Completion completion)
+        : PyboostRunner(name),
+          plan_(std::move(plan)),
+          isInputGiven_(std::move(isInputGiven)),
+          completion_(std::move(completion)) {}
 
     size_t CalcWorkspace() override {
         if (stream() == nullptr) {
@@ -126,6 +134,7 @@ public:
         call_ = MakeCall();
         const uint64_t bytes = call_->Prepare();
         call_->Launch(bytes == 0 ? nullptr : scratch.Reserve(bytes), nullptr);
+        completion_->set_value();
     }
 
 private:
@@ -161,11 +170,13 @@ private:
 
     std::shared_ptr<const Plan> plan_;
     std::vector<bool> isInputGiven_;
+    Completion completion_;
     std::unique_ptr<StageCall> call_;
 };
 
 std::vector<ms::Tensor> RunStage(const std::shared_ptr<const Plan>& plan,
-                                 const std::vector<OptionalMsTensor>& inputs) {
+                                 const std::vector<OptionalMsTensor>& inputs,
+                                 const Completion& completion) {
     std::vector<ms::Tensor> given;
     std::vector<bool> isInputGiven;
     for (const OptionalMsTensor& input : inputs) {
@@ -183,16 +194,17 @@ std::vector<ms::Tensor> RunStage(const std::shared_ptr<const Plan>& plan,
             outputs.emplace_back(TypeIdOf(std::get<0>(*spec)), std::get<1>(*spec));
         }
     }
-    auto runner = std::make_shared<StageRunner>(plan->stage.op(), plan, std::move(isInputGiven));
+    auto runner =
+        std::make_shared<StageRunner>(plan->stage.op(), plan, std::move(isInputGiven), completion);
     runner->Run(given, outputs);
     return outputs;
 }
 
 template <int Count>
 py::object Dispatch(const std::shared_ptr<const Plan>& plan,
-                    const std::vector<OptionalMsTensor>& inputs) {
-    auto run = [plan](const std::vector<OptionalMsTensor>& tensors) {
-        return RunStage(plan, tensors);
+                    const std::vector<OptionalMsTensor>& inputs, const Completion& completion) {
+    auto run = [plan, completion](const std::vector<OptionalMsTensor>& tensors) {
+        return RunStage(plan, tensors, completion);
     };
     return ms::pynative::PyboostRunner::Call<Count>(std::string(plan->stage.op()), run, inputs);
 }
@@ -200,11 +212,12 @@ py::object Dispatch(const std::shared_ptr<const Plan>& plan,
 template <int... Counts>
 py::object DispatchByCount(std::integer_sequence<int, Counts...>, size_t count,
                            const std::shared_ptr<const Plan>& plan,
-                           const std::vector<OptionalMsTensor>& inputs) {
+                           const std::vector<OptionalMsTensor>& inputs,
+                           const Completion& completion) {
     py::object result;
     bool isFound = false;
     ((static_cast<size_t>(Counts) == count
-          ? (result = Dispatch<Counts>(plan, inputs), isFound = true)
+          ? (result = Dispatch<Counts>(plan, inputs, completion), isFound = true)
           : false),
      ...);
     if (!isFound) {
@@ -225,11 +238,17 @@ py::object CallStage(const std::string& libraryPath, const std::string& op,
     for (const OutputSpec& spec : outputs) {
         count += spec.has_value() && inPlace < 0;
     }
-    py::object result = DispatchByCount(std::make_integer_sequence<int, 14>{}, count, plan, inputs);
+    auto completion = std::make_shared<std::promise<void>>();
+    std::future<void> launched = completion->get_future();
+    py::object result =
+        DispatchByCount(std::make_integer_sequence<int, 14>{}, count, plan, inputs, completion);
+    completion.reset();
     if (wait) {
         // On the CPU a launch is synchronous work anyway: waiting here makes a failing stage raise
-        // from its own call, not from whatever synchronises next.
+        // from its own call, not from whatever synchronises next. MindSpore's own wait spins, which
+        // takes a core from the kernel; so sleep first.
         py::gil_scoped_release release;
+        launched.wait();
         mindspore::runtime::Pipeline::Get().WaitForward();
     }
     return result;
