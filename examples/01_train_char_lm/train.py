@@ -35,7 +35,7 @@ def parse_arguments(arguments=None) -> argparse.Namespace:
     parser.add_argument(
         "--time-limit",
         type=float,
-        default=140.0,
+        default=125.0,
         help="seconds of training at most: a slower machine gets a shorter schedule",
     )
     parser.add_argument("--batch", type=int, default=4)
@@ -48,8 +48,8 @@ def parse_arguments(arguments=None) -> argparse.Namespace:
     parser.add_argument("--heads", type=int, default=1)
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--mlp-width", type=int, default=256)
-    parser.add_argument("--held-out", type=int, default=65536, help="characters of the last test")
-    parser.add_argument("--sample", type=int, default=400, help="characters to write at the end")
+    parser.add_argument("--held-out", type=int, default=32768, help="characters of the last test")
+    parser.add_argument("--sample", type=int, default=300, help="characters to write at the end")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args(arguments)
 
