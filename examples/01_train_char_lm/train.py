@@ -236,9 +236,10 @@ def main(arguments=None) -> int:
     begin = time.perf_counter()
     options = parse_arguments(arguments)
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    # On two cores MindSpore's dispatch threads otherwise spin against its kernels, and a step takes
-    # several times as long.
+    # MindSpore's dispatch and kernel threads otherwise spin against each other and against the op's
+    # threads: on two cores a step takes several times as long.
     ms.runtime.launch_blocking()
+    ms.runtime.dispatch_threads_num(1)
     ms.set_seed(options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
 
