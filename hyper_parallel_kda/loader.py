@@ -8,9 +8,11 @@ import os
 from pathlib import Path
 
 OPAPI_VARIABLE = "HYPER_PARALLEL_KDA_OPAPI"
+CUSTOM_OPP_VARIABLE = "ASCEND_CUSTOM_OPP_PATH"
 PACKAGE = Path(__file__).resolve().parent
 SIMULATOR_LIBRARY = PACKAGE / "lib" / "libkda_opapi_sim.so"
-ASCEND_LIBRARY = PACKAGE / "op_package" / "op_api" / "lib" / "libcust_opapi.so"
+ASCEND_PACKAGE = PACKAGE / "op_package"  # cann/build.sh puts CANN's vendor folder here
+ASCEND_LIBRARY = ASCEND_PACKAGE / "op_api" / "lib" / "libcust_opapi.so"
 BUILD_INFO = PACKAGE / "_build_info.json"
 
 _REBUILD = "Build it with ./build.sh build, or install the package again with pip."
@@ -43,13 +45,22 @@ def op_library_path():
     if is_ascend():
         if not ASCEND_LIBRARY.is_file():
             raise RuntimeError(
-                f"no op package for Ascend at {ASCEND_LIBRARY}. Build and install cann/ with the "
+                f"no op package for Ascend at {ASCEND_LIBRARY}. Build it with cann/build.sh and a "
                 f"CANN toolkit, or let {OPAPI_VARIABLE} name its libcust_opapi.so."
             )
+        _announce_op_package()
         return str(ASCEND_LIBRARY)
     if not SIMULATOR_LIBRARY.is_file():
         raise RuntimeError(f"the simulator library {SIMULATOR_LIBRARY} is missing. {_REBUILD}")
     return str(SIMULATOR_LIBRARY)
+
+
+def _announce_op_package():
+    """CANN finds the kernel binaries and tilings of an op package through this variable."""
+    known = os.environ.get(CUSTOM_OPP_VARIABLE, "").split(":")
+    if str(ASCEND_PACKAGE) not in known:
+        paths = [str(ASCEND_PACKAGE), *filter(None, known)]
+        os.environ[CUSTOM_OPP_VARIABLE] = ":".join(paths)
 
 
 def check_target(path):

@@ -3,6 +3,7 @@
 """The bridge: C arguments, outputs, errors of the op library, the choice of the library."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -152,7 +153,16 @@ def test_default_on_ascend_is_the_op_package(monkeypatch, tmp_path):
     with pytest.raises(RuntimeError, match=f"no op package for Ascend at {library}"):
         loader.op_library_path()
     library.touch()
-    assert loader.op_library_path() == str(library)
+    monkeypatch.setenv("ASCEND_CUSTOM_OPP_PATH", "/opt/other")
+    assert loader.op_library_path() == loader.op_library_path() == str(library)
+    assert os.environ["ASCEND_CUSTOM_OPP_PATH"] == f"{loader.ASCEND_PACKAGE}:/opt/other"
+
+
+def test_simulator_is_refused_on_ascend(monkeypatch, make_inputs):
+    monkeypatch.setenv(VARIABLE, str(loader.SIMULATOR_LIBRARY))
+    monkeypatch.setattr(loader, "is_ascend", lambda: True)
+    with pytest.raises(RuntimeError, match="is the CPU simulator, but .* device target is Ascend"):
+        prepare(make_inputs)
 
 
 def test_library_of_another_mindspore(monkeypatch, tmp_path, fake, make_inputs):
