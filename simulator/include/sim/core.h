@@ -144,8 +144,9 @@ struct Core {
         }
         return local.base + start;
     }
+    // `align` is a power of two.
     void CheckAlign(const Local& local, uint32_t align, const char* operand) const {
-        if (reinterpret_cast<uintptr_t>(local.Address()) % align != 0) {
+        if ((reinterpret_cast<uintptr_t>(local.Address()) & (align - 1)) != 0) {
             Misaligned(local, align, operand);
         }
     }

@@ -26,13 +26,20 @@ inline void Bf16ToFloat(float* dst, const uint16_t* src, size_t count) {
 
 // Nearest even.
 inline void FloatToBf16(uint16_t* dst, const float* src, size_t count) {
-    const uint32_t* bits = reinterpret_cast<const uint32_t*>(src);
-#pragma GCC ivdep
-    for (size_t i = 0; i < count; ++i) {
-        const uint32_t b = bits[i];
-        const uint32_t rounded = (b + 0x7FFFu + ((b >> 16) & 1u)) >> 16;
-        const uint32_t quiet = (b >> 16) | 0x40u;
-        dst[i] = static_cast<uint16_t>((b & 0x7FFFFFFFu) > 0x7F800000u ? quiet : rounded);
+    using Bits = uint32_t __attribute__((vector_size(32)));
+    using Short = uint16_t __attribute__((vector_size(16)));
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        Bits b;
+        std::memcpy(&b, src + i, sizeof(b));
+        const Bits rounded = (b + 0x7FFFu + ((b >> 16) & 1u)) >> 16;
+        const Bits quiet = (b >> 16) | 0x40u;
+        const Bits result = (b & 0x7FFFFFFFu) > 0x7F800000u ? quiet : rounded;
+        const Short narrow = __builtin_convertvector(result, Short);
+        std::memcpy(dst + i, &narrow, sizeof(narrow));
+    }
+    for (; i < count; ++i) {
+        dst[i] = FloatToBf16Bits(src[i]);
     }
 }
 
@@ -44,7 +51,7 @@ inline void HalfToFloat(float* dst, const uint16_t* src, size_t count) {
             dst + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(src + i))));
     }
 #endif
-    for (; i < count; ++i) {
+    for (size_t left = count - i; left > 0; --left, ++i) {
         dst[i] = HalfBitsToFloat(src[i]);
     }
 }

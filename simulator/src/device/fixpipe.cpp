@@ -78,6 +78,19 @@ void Convert(const Core& core, uint8_t* dst, const float* src, DType type, bool 
     }
 }
 
+// A row of 16-column pieces, `step` floats apart, with nothing but the conversion.
+void StoreRow(uint8_t* row, const float* source, uint32_t step, uint32_t stripes, DType type) {
+    for (uint32_t n1 = 0; n1 < stripes; ++n1, source += step) {
+        if (type == DType::F32) {
+            std::memcpy(row + n1 * 64, source, 64);
+        } else if (type == DType::BF16) {
+            FloatToBf16(reinterpret_cast<uint16_t*>(row + n1 * 32), source, 16);
+        } else {
+            FloatToHalf(reinterpret_cast<uint16_t*>(row + n1 * 32), source, 16);
+        }
+    }
+}
+
 const float* Source(Core& core, const Local& src, const FixpipeParamsV220& p, uint32_t matrices) {
     const int64_t stripes = (p.nSize + 15) / 16;
     const int64_t last = (matrices - 1) * p.srcNdStride * 1024ll +
@@ -115,10 +128,15 @@ void FixpipeToGm(Global dst, const Local& src, DType type, bool rowMajor,
                 {dst.address, static_cast<uint32_t>(rowBytes), true, Space::Gm, p.mSize, pitch,
                  matrices, matrix}});
         const bool plain = core.atomic == AtomicOp::None;
+        const bool direct = plain && !p.reluEn && !core.saturate;
         for (uint32_t nd = 0; nd < matrices; ++nd) {
             const float* source = from + nd * p.srcNdStride * 256;
             for (uint32_t i = 0; i < p.mSize; ++i) {
                 uint8_t* row = dst.address + nd * matrix + i * pitch;
+                if (direct) {
+                    StoreRow(row, source + i * 16, p.srcStride * 16u, stripes, type);
+                    continue;
+                }
                 for (uint32_t n1 = 0; n1 < stripes; ++n1) {
                     const float* at = source + (n1 * p.srcStride + i) * 16;
                     if (plain) {

@@ -88,6 +88,20 @@ struct Binary {
             d[i] = f(a[i], b[i]);
         }
     }
+    void Block(T* d, const T* a, const T* b, size_t n) const {
+        constexpr size_t kPer = kBlockBytes / sizeof(T);
+        T block[kPer];
+        std::memcpy(block, b, sizeof(block));
+        for (size_t at = 0; at + kPer <= n; at += kPer) {
+#pragma GCC ivdep
+            for (size_t i = 0; i < kPer; ++i) {
+                d[at + i] = f(a[at + i], block[i]);
+            }
+        }
+        for (size_t i = n / kPer * kPer; i < n; ++i) {
+            d[i] = f(a[i], block[i % kPer]);
+        }
+    }
 };
 template <typename F>
 struct Binary<half, F> {
@@ -192,6 +206,23 @@ struct Ternary {
         for (size_t i = 0; i < n; ++i) {
             d[i] = static_cast<D>(
                 f(static_cast<float>(a[i]), static_cast<float>(b[i]), static_cast<float>(d[i])));
+        }
+    }
+    void Block(D* d, const S* a, const S* b, size_t n) const {
+        constexpr size_t kPer = kBlockBytes / sizeof(S);
+        S block[kPer];
+        std::memcpy(static_cast<void*>(block), b, sizeof(block));
+        for (size_t at = 0; at + kPer <= n; at += kPer) {
+#pragma GCC ivdep
+            for (size_t i = 0; i < kPer; ++i) {
+                d[at + i] =
+                    static_cast<D>(f(static_cast<float>(a[at + i]), static_cast<float>(block[i]),
+                                     static_cast<float>(d[at + i])));
+            }
+        }
+        for (size_t i = n / kPer * kPer; i < n; ++i) {
+            d[i] = static_cast<D>(f(static_cast<float>(a[i]), static_cast<float>(block[i % kPer]),
+                                    static_cast<float>(d[i])));
         }
     }
 };

@@ -64,6 +64,53 @@ void CompareRow(CMPMODE mode, const T* a, const T* b, bool scalar, uint32_t lane
     }
 }
 
+inline uint8_t Byte(Int8 lanes) {
+#if defined(__AVX__)
+    return static_cast<uint8_t>(_mm256_movemask_ps(reinterpret_cast<__m256>(lanes)));
+#else
+    uint32_t byte = 0;
+    for (int i = 0; i < 8; ++i) {
+        byte |= lanes[i] != 0 ? 1u << i : 0;
+    }
+    return static_cast<uint8_t>(byte);
+#endif
+}
+
+// Eight floats to a byte; a tail lane by lane.
+void CompareFloats(CMPMODE mode, const float* a, const float* b, bool scalar, uint32_t lanes,
+                   uint8_t* bits) {
+    const Float8 filled = Float8{} + b[0];
+    const uint32_t whole = lanes / 8 * 8;
+    for (uint32_t i = 0; i < whole; i += 8) {
+        const Float8 x = LoadFloat8(a + i);
+        const Float8 y = scalar ? filled : LoadFloat8(b + i);
+        switch (mode) {
+            case CMPMODE::LT:
+                bits[i / 8] = Byte(x < y);
+                break;
+            case CMPMODE::GT:
+                bits[i / 8] = Byte(x > y);
+                break;
+            case CMPMODE::EQ:
+                bits[i / 8] = Byte(x == y);
+                break;
+            case CMPMODE::LE:
+                bits[i / 8] = Byte(x <= y);
+                break;
+            case CMPMODE::GE:
+                bits[i / 8] = Byte(x >= y);
+                break;
+            default:
+                bits[i / 8] = Byte(x != y);
+                break;
+        }
+    }
+    if (whole < lanes) {
+        CompareRow(mode, a + whole, scalar ? b : b + whole, scalar, lanes - whole,
+                   bits + whole / 8);
+    }
+}
+
 // One row of an operand as contiguous values; half becomes float.
 const void* RowValues(DType type, const Operand& operand, const Walk& walk, uint32_t row,
                       uint32_t lanes, uint8_t* gathered, float* converted) {
@@ -115,6 +162,14 @@ void VecCompare(DType type, CMPMODE mode, const Local* dst, const Local& src0, c
             {out, walk.rows * rowBytes, true, Space::Ub}});
     float scalarValue =
         type == DType::F16 ? HalfBitsToFloat(static_cast<uint16_t>(scalar)) : FloatOf(scalar);
+    const bool scalarForm = src1 == nullptr;
+    if (type == DType::F32 && walk.active == walk.lanes && !walk.bits && Contiguous(a, walk) &&
+        (scalarForm || Contiguous(b, walk))) {
+        const uint32_t count = (walk.rows - 1) * walk.lanes + walk.lastActive;
+        return CompareFloats(mode, reinterpret_cast<const float*>(a.base),
+                             scalarForm ? &scalarValue : reinterpret_cast<const float*>(b.base),
+                             scalarForm, count, out);
+    }
     alignas(32) uint8_t rowA[kRepeatBytes];
     alignas(32) uint8_t rowB[kRepeatBytes];
     float floatA[128];
@@ -131,8 +186,8 @@ void VecCompare(DType type, CMPMODE mode, const Local* dst, const Local& src0, c
             CompareRow(mode, static_cast<const int32_t*>(x), static_cast<const int32_t*>(y),
                        src1 == nullptr, count, bits);
         } else {
-            CompareRow(mode, static_cast<const float*>(x), static_cast<const float*>(y),
-                       src1 == nullptr, count, bits);
+            CompareFloats(mode, static_cast<const float*>(x), static_cast<const float*>(y),
+                          src1 == nullptr, count, bits);
         }
         // Lanes outside a mask keep their bits.
         if (walk.bits) {

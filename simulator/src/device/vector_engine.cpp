@@ -48,6 +48,19 @@ void UseTotal(Walk& walk, int64_t total) {
     }
 }
 
+// From a row's start to the end of its last block.
+int64_t RowBytes(const Operand& operand, uint32_t active) {
+    const int64_t bytes = static_cast<int64_t>(active) * operand.size;
+    if (bytes <= kBlockBytes || operand.block == kBlockBytes) {
+        return bytes;
+    }
+    if (operand.block == 0) {
+        return kBlockBytes;
+    }
+    const int64_t before = (bytes - 1) / kBlockBytes;
+    return before * operand.block + bytes - before * kBlockBytes;
+}
+
 }  // namespace
 
 Walk Resolve(Core& core, const Lanes& lanes, uint32_t elementBytes) {
@@ -115,32 +128,17 @@ Operand Bind(Core& core, const Local& local, uint32_t size, Stride stride, const
     operand.size = size;
     operand.block = static_cast<int64_t>(stride.block) * kBlockBytes;
     operand.row = static_cast<int64_t>(stride.repeat) * kBlockBytes;
-    const auto end = [&](uint32_t rows, uint32_t active) -> int64_t {
-        if (rows == 0 || active == 0) {
-            return 0;
-        }
-        const int64_t bytes = static_cast<int64_t>(active) * size;
-        const int64_t blocks = (bytes + kBlockBytes - 1) / kBlockBytes;
-        const int64_t tail = bytes - (blocks - 1) * kBlockBytes;
-        const int64_t inRow = blocks == 1          ? tail
-                              : operand.block == 0 ? kBlockBytes
-                                                   : (blocks - 1) * operand.block + tail;
-        return (rows - 1) * operand.row + inRow;
-    };
-    const int64_t last = end(walk.rows, walk.lastActive);
-    const int64_t full = walk.rows > 1 ? end(walk.rows - 1, walk.active) : 0;
-    operand.base = core.Check(local, 0, std::max(last, full), name);
-    return operand;
-}
-
-Access AccessOf(const Operand& operand, const Walk& walk, bool write) {
-    const uint32_t bytes = walk.active * operand.size;
-    if (Packed(operand, walk)) {
-        return Access{operand.base, bytes, write, Space::Ub, 1, 0, walk.rows, operand.row};
+    if (walk.rows == 0) {
+        operand.base = core.Check(local, 0, 0, name);
+        return operand;
     }
-    return Access{
-        operand.base,  kBlockBytes, write,      Space::Ub, (bytes + kBlockBytes - 1) / kBlockBytes,
-        operand.block, walk.rows,   operand.row};
+    // The furthest byte: of the last row, or of the one before, which may have more lanes.
+    int64_t end = (walk.rows - 1) * operand.row + RowBytes(operand, walk.lastActive);
+    if (walk.lastActive != walk.active && walk.rows > 1) {
+        end = std::max(end, (walk.rows - 2) * operand.row + RowBytes(operand, walk.active));
+    }
+    operand.base = core.Check(local, 0, end, name);
+    return operand;
 }
 
 namespace {

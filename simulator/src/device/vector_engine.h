@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "sim/vector_ops.h"
 
@@ -46,8 +47,6 @@ Walk Resolve(Core& core, const Lanes& lanes, uint32_t elementBytes);
 Operand Bind(Core& core, const Local& local, uint32_t size, Stride stride, const Walk& walk,
              const char* name, uint32_t align = kBlockBytes);
 
-Access AccessOf(const Operand& operand, const Walk& walk, bool write);
-
 // Refuses sources that the destination overlaps in a way the device does not support.
 void CheckOverlap(Core& core, const Walk& walk, const Operand& dst, const Operand& src,
                   bool accumulating);
@@ -65,30 +64,61 @@ inline bool Packed(const Operand& operand, const Walk& walk) {
     return operand.block == kBlockBytes || walk.active * operand.size <= kBlockBytes;
 }
 
+// Rows and blocks follow each other without gaps.
+inline bool Contiguous(const Operand& operand, const Walk& walk) {
+    return Packed(operand, walk) &&
+           (walk.rows == 1 || operand.row == static_cast<int64_t>(walk.active) * operand.size);
+}
+
+// Inline, so that the plain library drops it with the hook.
+inline Access AccessOf(const Operand& operand, const Walk& walk, bool write) {
+    const uint32_t bytes = walk.active * operand.size;
+    if (Packed(operand, walk)) {
+        return Access{operand.base, bytes, write, Space::Ub, 1, 0, walk.rows, operand.row};
+    }
+    return Access{
+        operand.base,  kBlockBytes, write,      Space::Ub, (bytes + kBlockBytes - 1) / kBlockBytes,
+        operand.block, walk.rows,   operand.row};
+}
+
 inline void GatherRow(uint8_t* to, const Operand& from, int64_t row, uint32_t lanes) {
-    const uint32_t perBlock = kBlockBytes / from.size;
-    for (uint32_t lane = 0; lane < lanes; lane += perBlock) {
-        const uint32_t count = std::min(perBlock, lanes - lane);
-        std::memcpy(to + lane * from.size, from.Lane(row, lane), count * from.size);
+    const uint8_t* at = from.base + row * from.row;
+    const uint32_t bytes = lanes * from.size;
+    uint32_t done = 0;
+    for (; done + kBlockBytes <= bytes; done += kBlockBytes, at += from.block) {
+        std::memcpy(to + done, at, kBlockBytes);
+    }
+    if (done < bytes) {
+        std::memcpy(to + done, at, bytes - done);
     }
 }
 
 inline void ScatterRow(const Operand& to, const uint8_t* from, int64_t row, uint32_t lanes,
                        const Walk& walk) {
-    const uint32_t perBlock = kBlockBytes / to.size;
-    for (uint32_t lane = 0; lane < lanes; lane += perBlock) {
-        const uint32_t count = std::min(perBlock, lanes - lane);
-        if (!walk.bits) {
-            std::memcpy(to.Lane(row, lane), from + lane * to.size, count * to.size);
-            continue;
-        }
-        for (uint32_t i = 0; i < count; ++i) {
-            if (walk.Takes(lane + i)) {
-                std::memcpy(to.Lane(row, lane + i), from + (lane + i) * to.size, to.size);
+    if (walk.bits) {
+        for (uint32_t i = 0; i < lanes; ++i) {
+            if (walk.Takes(i)) {
+                std::memcpy(to.Lane(row, i), from + i * to.size, to.size);
             }
         }
+        return;
+    }
+    uint8_t* at = to.base + row * to.row;
+    const uint32_t bytes = lanes * to.size;
+    uint32_t done = 0;
+    for (; done + kBlockBytes <= bytes; done += kBlockBytes, at += to.block) {
+        std::memcpy(at, from + done, kBlockBytes);
+    }
+    if (done < bytes) {
+        std::memcpy(at, from + done, bytes - done);
     }
 }
+
+// Kernels that have a Block member run one 32 B block of b against all of a row.
+template <typename Kernel, typename = void>
+struct HasBlock : std::false_type {};
+template <typename Kernel>
+struct HasBlock<Kernel, std::void_t<decltype(&Kernel::Block)>> : std::true_type {};
 
 template <typename D, typename A, typename B, typename Kernel>
 void RunBlocks(const Walk& walk, const Operand& d, const Operand& a, const Operand& b,
@@ -136,6 +166,16 @@ void RunRows(const Walk& walk, const Operand& d, const Operand& a, const Operand
                    reinterpret_cast<const B*>(b.base + r * b.row), walk.ActiveIn(r));
         }
         return;
+    }
+    if constexpr (HasBlock<Kernel>::value) {
+        if (!walk.bits && b.block == 0 && Packed(d, walk) && Packed(a, walk)) {
+            for (uint32_t r = 0; r < walk.rows; ++r) {
+                kernel.Block(reinterpret_cast<D*>(d.base + r * d.row),
+                             reinterpret_cast<const A*>(a.base + r * a.row),
+                             reinterpret_cast<const B*>(b.base + r * b.row), walk.ActiveIn(r));
+            }
+            return;
+        }
     }
     if constexpr (sizeof(D) == sizeof(A) && sizeof(A) == sizeof(B)) {
         // A broadcast column or blocks picked from several rows: whole blocks are what stays

@@ -11,29 +11,63 @@ namespace {
 
 using AscendC::ReduceOrder;
 
-// Sums of neighbours, level by level, as the hardware's adder tree does it. `count` is 8 to 128, a
-// power of two.
-float TreeSum(float* values, uint32_t count) {
-    for (; count > 8; count /= 2) {
-        for (uint32_t i = 0; i < count / 2; i += 8) {
-            const Float8 a = LoadFloat8(values + 2 * i);
-            const Float8 b = LoadFloat8(values + 2 * i + 8);
-            const Float8 even = __builtin_shuffle(a, b, Int8{0, 2, 4, 6, 8, 10, 12, 14});
-            const Float8 odd = __builtin_shuffle(a, b, Int8{1, 3, 5, 7, 9, 11, 13, 15});
-            StoreFloat8(values + i, even + odd);
-        }
-    }
-    return ((values[0] + values[1]) + (values[2] + values[3])) +
-           ((values[4] + values[5]) + (values[6] + values[7]));
+// Sums of neighbours, level by level, as the hardware's adder tree does it. Shuffles stay within
+// 128 bits, which permutes the vectors but not the tree.
+Float8 PairSums(Float8 a, Float8 b) {
+    return __builtin_shuffle(a, b, Int8{0, 2, 8, 10, 4, 6, 12, 14}) +
+           __builtin_shuffle(a, b, Int8{1, 3, 9, 11, 5, 7, 13, 15});
 }
 
-// One row as floats; lanes outside the mask hold `filler`.
-void ReadRow(DType type, const Operand& src, const Walk& walk, uint32_t row, float filler,
-             float* out) {
+float TreeSum8(const float* v) {
+    return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+}
+
+// The sums of 64 floats' blocks of eight.
+void EightSums(const float* v, float* eights) {
+    Float8 pairs[4];
+    for (int i = 0; i < 4; ++i) {
+        pairs[i] = PairSums(LoadFloat8(v + 16 * i), LoadFloat8(v + 16 * i + 8));
+    }
+    // Lane i of the low half holds the first four of vector i's eight values, the high half the
+    // rest.
+    const Float8 low = PairSums(pairs[0], pairs[1]);
+    const Float8 high = PairSums(pairs[2], pairs[3]);
+    const Float8 sums = __builtin_shuffle(low, high, Int8{0, 1, 2, 3, 8, 9, 10, 11}) +
+                        __builtin_shuffle(low, high, Int8{4, 5, 6, 7, 12, 13, 14, 15});
+    StoreFloat8(eights, sums);
+}
+
+float TreeSum64(const float* v) {
+    float eights[8];
+    EightSums(v, eights);
+    return TreeSum8(eights);
+}
+
+// `count` is 8, 16, 64 or 128.
+float TreeSum(const float* values, uint32_t count) {
+    switch (count) {
+        case 8:
+            return TreeSum8(values);
+        case 16:
+            return TreeSum8(values) + TreeSum8(values + 8);
+        case 64:
+            return TreeSum64(values);
+        default:
+            return TreeSum64(values) + TreeSum64(values + 64);
+    }
+}
+
+// One row as floats, in place if it is complete; lanes outside the mask hold `filler`.
+const float* ReadRow(DType type, const Operand& src, const Walk& walk, uint32_t row, float filler,
+                     float* out) {
     const uint32_t count = walk.ActiveIn(row);
     alignas(32) uint8_t gathered[kRepeatBytes];
     const uint8_t* values = src.base + row * src.row;
-    if (!Packed(src, walk)) {
+    const bool packed = Packed(src, walk);
+    if (type == DType::F32 && packed && count == walk.lanes && !walk.bits) {
+        return reinterpret_cast<const float*>(values);
+    }
+    if (!packed) {
         GatherRow(gathered, src, row, count);
         values = gathered;
     }
@@ -52,6 +86,7 @@ void ReadRow(DType type, const Operand& src, const Walk& walk, uint32_t row, flo
             }
         }
     }
+    return out;
 }
 
 void StoreValue(DType type, uint8_t* at, float value) {
@@ -121,8 +156,8 @@ void VecReduce(Op op, DType type, const Local& dst, const Local& src, const Lane
     const float filler = Filler(op);
     const uint32_t perBlock = kBlockBytes / size;
     for (uint32_t r = 0; r < walk.rows; ++r) {
-        float values[128];
-        ReadRow(type, from, walk, r, filler, values);
+        float space[128];
+        const float* values = ReadRow(type, from, walk, r, filler, space);
         uint8_t* at = out + r * step;
         if (whole && sum) {
             StoreValue(type, at, TreeSum(values, walk.lanes));
@@ -140,9 +175,13 @@ void VecReduce(Op op, DType type, const Local& dst, const Local& src, const Lane
             for (uint32_t i = 0; i < walk.lanes / 2; ++i) {
                 StoreValue(type, at + i * size, values[2 * i] + values[2 * i + 1]);
             }
+        } else if (sum && type == DType::F32) {
+            float eights[8];
+            EightSums(values, eights);
+            std::memcpy(at, eights, sizeof(eights));
         } else {
             for (uint32_t b = 0; b < 8; ++b) {
-                float* block = values + b * perBlock;
+                const float* block = values + b * perBlock;
                 const float result =
                     sum ? TreeSum(block, perBlock) : block[Extreme(block, perBlock, IsMax(op))];
                 StoreValue(type, at + b * size, result);
@@ -184,8 +223,8 @@ void VecReduceAll(Op op, DType type, const Local& dst, const Local& src, const L
         for (uint32_t first = 0; first < walk.rows; first += 64) {
             float sums[64] = {};
             for (uint32_t r = first; r < walk.rows && r < first + 64; ++r) {
-                float row[128];
-                ReadRow(type, from, walk, r, 0.0f, row);
+                float space[128];
+                const float* row = ReadRow(type, from, walk, r, 0.0f, space);
                 sums[r - first] = TreeSum(row, walk.lanes);
             }
             total += TreeSum(sums, 64);
@@ -197,8 +236,8 @@ void VecReduceAll(Op op, DType type, const Local& dst, const Local& src, const L
     float best = Filler(op);
     uint32_t at = 0;
     for (uint32_t r = 0; r < walk.rows; ++r) {
-        float values[128];
-        ReadRow(type, from, walk, r, Filler(op), values);
+        float space[128];
+        const float* values = ReadRow(type, from, walk, r, Filler(op), space);
         const uint32_t i = Extreme(values, walk.lanes, largest);
         if (r == 0 || (largest ? values[i] > best : values[i] < best)) {
             best = values[i];
