@@ -2,6 +2,8 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """The packaged simulator library through the bridge: what the fake libraries cannot show."""
 
+import re
+
 import mindspore as ms
 import numpy as np
 import pytest
@@ -108,3 +110,12 @@ def test_merge_in_place_on_a_slice_of_gathered_summaries():
     for rank in (0, 1):
         expected = summaries[rank, ..., 128:] @ expected + summaries[rank, ..., :128]
     assert np.linalg.norm(tensor.asnumpy() - expected) < 1e-5 * np.linalg.norm(expected)
+
+
+def test_example_of_the_readme_runs():
+    text = (loader.PACKAGE.parent / "README.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names = {"__name__": "readme"}
+    exec(compile(code, "README.md", "exec"), names)
+    for grad in names["grads"]:
+        assert np.isfinite(values(grad)).all() and values(grad).any()
