@@ -20,6 +20,7 @@ public:
     static constexpr int32_t kTileFloats = kChunkRows * kChannels;
     static constexpr int32_t kColumnFloats = kChunkRows * kBlockFloats;
 
+    __aicore__ inline VectorBuffers() {}
     __aicore__ inline void Init(AscendC::TPipe& pipe) {
         pipe.InitBuffer(full_, 2, kTileFloats * sizeof(float));
         pipe.InitBuffer(half_, 2, kTileFloats * sizeof(bfloat16_t));

@@ -40,6 +40,7 @@ public:
     static constexpr int32_t kRows = 19;
     static constexpr int32_t kFloats = kRows * kChannels;
 
+    __aicore__ inline ChannelDecay() {}
     __aicore__ inline void Init(const Tile& vectors) { vectors_ = vectors; }
 
     // From gk, `rows` rows of 64 channels.

@@ -38,6 +38,7 @@ using StateReady = VectorToCubeFlag<1>;
 // The walk over tasks and ranks that both kinds of cores follow.
 class MergeTasks {
 public:
+    __aicore__ inline MergeTasks() {}
     __aicore__ inline void Init(const ChunkKdaMergeFwdBwdTilingData& tiling, GM_ADDR state,
                                 GM_ADDR summaries, GM_ADDR workspace) {
         tiling_ = tiling;
@@ -77,6 +78,7 @@ protected:
 
 class MergeCube : public MergeTasks {
 public:
+    __aicore__ inline MergeCube() {}
     __aicore__ inline void Run(AscendC::TPipe& pipe) {
         l0_.Init(pipe);
         pipe.InitBuffer(summaryTiles_, 2, kTileBytes);
@@ -134,6 +136,7 @@ private:
 
 class MergeVector : public MergeTasks {
 public:
+    __aicore__ inline MergeVector() {}
     __aicore__ inline void Run(AscendC::TPipe& pipe) {
         const uint32_t bytes = kVectorRows * kValueDim * sizeof(float);
         pipe.InitBuffer(productTiles_, 2, bytes);

@@ -42,6 +42,7 @@ class WorkspaceRing {
 public:
     static_assert(kDepth >= 2 && kDepth <= 15, "a flag counts up to 15");
 
+    __aicore__ inline WorkspaceRing() {}
     __aicore__ inline uint32_t Acquire() {
         if (produced_ >= kDepth) {
             AscendC::CrossCoreWaitFlag(kFree);

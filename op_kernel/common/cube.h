@@ -6,7 +6,7 @@
 // A matrix is named by its row-major form in memory, "X[rows,cols]". In L1 it lies as Nz stripes,
 //   element (r, c) at (c / C0) * l1Rows * C0 + r * C0 + c % C0,   C0 = 32 B / sizeof(T),
 // with l1Rows = rows rounded up to 16 unless the caller keeps another height. Rows between `rows`
-// and l1Rows are never written, so whatever they hold must not count: as M rows of A or C they only
+// and l1Rows are not written, so whatever they hold must not count: as M rows of A or C they only
 // produce rows that Fixpipe does not store, and along K the real k given to Mmad cuts them off.
 //
 // Hand-overs between MTE2, MTE1, M and FIX are those of TQue (EnQue/DeQue/Free), two buffers deep,
@@ -44,35 +44,36 @@ __aicore__ inline constexpr uint32_t MmadRows(uint32_t rows) {
 // ---------------------------------------------------------------------------- GM -> L1
 
 // X[rows,cols] -> Nz. rowPitch in elements. A pitch that does not fit Nd2NzParams (token-major
-// tensors with very many heads) is copied row by row. A single row fills its whole fractal row
-// with copies of itself, because MmadRows makes Mmad read all sixteen.
+// tensors with very many heads) is copied row by row. A last row that is alone in its fractal row
+// fills it with copies of itself: MmadRows makes Mmad read all sixteen when that row is a product
+// of its own, and unwritten L1 may hold NaN, which the manual wants kept away from Mmad.
 template <typename T>
 __aicore__ inline void LoadNdToL1(const AscendC::LocalTensor<T>& l1,
                                   const AscendC::GlobalTensor<T>& x, uint32_t rows, uint32_t cols,
                                   uint64_t rowPitch, uint32_t l1Rows) {
+    const uint32_t alone = rows % kFractalRows == 1 ? 1 : 0;
+    const uint32_t together = rows - alone;
     AscendC::Nd2NzParams params;
     params.ndNum = 1;
-    params.nValue = static_cast<uint16_t>(rows);
+    params.nValue = static_cast<uint16_t>(together);
     params.dValue = static_cast<uint16_t>(cols);
     params.srcNdMatrixStride = 0;
     params.srcDValue = static_cast<uint16_t>(rowPitch);
     params.dstNzC0Stride = static_cast<uint16_t>(l1Rows);
     params.dstNzNStride = 1;
     params.dstNzMatrixStride = 0;
-    if (rows > 1 && rowPitch <= kMaxNdPitch) {
+    if (together > 0 && rowPitch <= kMaxNdPitch) {
         AscendC::DataCopy(l1, x, params);
-        return;
     }
     params.nValue = 1;
     params.srcDValue = static_cast<uint16_t>(cols);
-    if (rows == 1) {
+    for (uint32_t row = 0; row < together && rowPitch > kMaxNdPitch; ++row) {
+        AscendC::DataCopy(l1[row * Nz<T>::kC0], x[row * rowPitch], params);
+    }
+    if (alone > 0) {
         params.ndNum = kFractalRows;
         params.dstNzMatrixStride = Nz<T>::kC0;
-        AscendC::DataCopy(l1, x, params);
-        return;
-    }
-    for (uint32_t row = 0; row < rows; ++row) {
-        AscendC::DataCopy(l1[row * Nz<T>::kC0], x[row * rowPitch], params);
+        AscendC::DataCopy(l1[together * Nz<T>::kC0], x[together * rowPitch], params);
     }
 }
 
@@ -267,6 +268,7 @@ public:
     static constexpr uint32_t kBytesB = 32 * 1024;
     static constexpr uint32_t kBytesC = 64 * 1024;
 
+    __aicore__ inline CubeBuffers() {}
     __aicore__ inline void Init(AscendC::TPipe& pipe) {
         pipe.InitBuffer(a_, 2, kBytesA);
         pipe.InitBuffer(b_, 2, kBytesB);

@@ -13,6 +13,7 @@ namespace kda {
 template <bool kBackward, bool kSummary>
 class StateScanCube {
 public:
+    __aicore__ inline StateScanCube() {}
     __aicore__ inline void Run(AscendC::TPipe& pipe, const StateScanTiling* tiling,
                                const StateScanOperands& operands) {
         tiling_ = tiling;

@@ -12,6 +12,7 @@ namespace kda {
 template <bool kBackward, bool kSummary>
 class StateScanVector {
 public:
+    __aicore__ inline StateScanVector() {}
     __aicore__ inline void Run(AscendC::TPipe& pipe, const StateScanTiling* tiling,
                                const StateScanOperands& operands) {
         tiling_ = tiling;

@@ -112,6 +112,7 @@ private:
 template <bool kBackward, bool kSummary>
 class ScanMemory {
 public:
+    __aicore__ inline ScanMemory() {}
     __aicore__ inline void Init(const StateScanTiling* tiling, const StateScanOperands& operands) {
         tiling_ = tiling;
         columns_ = static_cast<uint32_t>(tiling->sliceColumns);
