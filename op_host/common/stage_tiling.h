@@ -105,14 +105,23 @@ public:
         return Describe(name, context_->GetOptionalInputShape(irIndex),
                         context_->GetOptionalInputDesc(irIndex));
     }
-    Operand Output(size_t index, const char* name) {
-        Operand operand = OptionalOutput(index, name);
+    Operand Output(size_t irIndex, const char* name) {
+        Operand operand = OptionalOutput(irIndex, name);
         if (!operand.present) {
             Fail("output %s is required, got none", name);
         }
         return operand;
     }
-    Operand OptionalOutput(size_t index, const char* name) {
+    // The context counts outputs as the node has them; an absent one may or may not keep its place.
+    Operand OptionalOutput(size_t irIndex, const char* name) {
+        size_t index = irIndex;
+        const gert::AnchorInstanceInfo* instance = context_->GetIrOutputInstanceInfo(irIndex);
+        if (instance != nullptr) {
+            if (instance->GetInstanceNum() == 0) {
+                return Describe(name, nullptr, nullptr);
+            }
+            index = instance->GetInstanceStart();
+        }
         return Describe(name, context_->GetOutputShape(index), context_->GetOutputDesc(index));
     }
 

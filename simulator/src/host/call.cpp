@@ -152,6 +152,8 @@ void FillOutput(const Operator& op, const CParam& param, const void* pointer, Ca
     CheckTensor(*tensor, param.name);
     call.outputs[param.outputIndex] = tensor;
     call.node.outputPresent[param.outputIndex] = true;
+    call.node.outputInstances[param.outputIndex] =
+        gert::AnchorInstanceInfo(static_cast<uint32_t>(param.outputIndex), 1);
     call.node.outputs[param.outputIndex] =
         gert::Tensor(ShapeOf(tensor->viewDims), tensor->GeDataType(), nullptr);
     call.node.outputDescs[param.outputIndex] = gert::CompileTimeTensorDesc(tensor->GeDataType());
@@ -262,6 +264,9 @@ void FillCall(const Operator& op, const Argument* arguments, size_t count, bool 
     call.node.outputs.resize(op.def.outputs.size());
     call.node.outputDescs.resize(op.def.outputs.size());
     call.node.outputPresent.assign(op.def.outputs.size(), false);
+    for (size_t i = 0; i < op.def.outputs.size(); ++i) {
+        call.node.outputInstances.emplace_back(static_cast<uint32_t>(i), 0);
+    }
     size_t used = 0;
     for (const CParam& param : params) {
         if (param.role == ParamRole::kOutput && !withOutputs) {

@@ -2,6 +2,8 @@
 // Copyright 2026 The hyper_parallel_kda authors
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,20 @@
 #include "exe_graph/runtime/tensor.h"
 
 namespace gert {
+
+// Where an operand of the op definition stands among the node's operands, and how many it has:
+// none when it is OPTIONAL and absent.
+class AnchorInstanceInfo {
+public:
+    AnchorInstanceInfo() = default;
+    AnchorInstanceInfo(uint32_t start, uint32_t num) : start_(start), num_(num) {}
+    size_t GetInstanceStart() const { return start_; }
+    size_t GetInstanceNum() const { return num_; }
+
+private:
+    uint32_t start_ = 0;
+    uint32_t num_ = 0;
+};
 
 class CompileTimeTensorDesc {
 public:
@@ -35,6 +51,7 @@ struct ComputeNodeInfo {
     std::vector<Tensor> outputs;
     std::vector<CompileTimeTensorDesc> outputDescs;
     std::vector<bool> outputPresent;
+    std::vector<AnchorInstanceInfo> outputInstances;
     RuntimeAttrs attrs;
 
     size_t GetInputsNum() const { return inputs.size(); }

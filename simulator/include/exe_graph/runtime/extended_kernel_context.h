@@ -26,6 +26,9 @@ public:
     const CompileTimeTensorDesc* GetOutputDesc(const size_t index) const {
         return HasOutput(index) ? &node_->outputDescs[index] : nullptr;
     }
+    const AnchorInstanceInfo* GetIrOutputInstanceInfo(const size_t irIndex) const {
+        return irIndex < node_->outputInstances.size() ? &node_->outputInstances[irIndex] : nullptr;
+    }
     size_t GetComputeNodeInputNum() const { return node_->GetInputsNum(); }
     size_t GetComputeNodeOutputNum() const { return node_->GetOutputsNum(); }
     const RuntimeAttrs* GetAttrs() const { return &node_->attrs; }
