@@ -29,38 +29,99 @@ const char* Name(DType type);
 uint32_t SizeOf(DType type);
 
 // name, pipe
-#define SIM_INSTRUCTIONS(X)                                                                        \
-    X(Add, V)                                                                                      \
-    X(Sub, V)                                                                                      \
-    X(Mul, V) X(Div, V) X(Max, V) X(Min, V) X(And, V) X(Or, V) X(AddRelu, V) X(SubRelu, V) X(      \
-        MulAddDst, V) X(FusedMulAdd, V) X(FusedMulAddRelu, V) X(Adds, V) X(Muls, V) X(Maxs, V)     \
-        X(Mins, V) X(ShiftLeft, V) X(ShiftRight, V) X(LeakyRelu, V) X(Axpy, V) X(Exp, V) X(        \
-            Ln, V) X(Abs, V) X(Sqrt, V) X(Rsqrt, V) X(Reciprocal, V) X(Relu, V) X(Not, V)          \
-            X(Duplicate, V) X(Brcb, V) X(Copy, V) X(Cast, V) X(Compare, V) X(CompareScalar, V) X(  \
-                Select, V) X(WholeReduceSum, V) X(WholeReduceMax, V) X(WholeReduceMin, V)          \
-                X(BlockReduceSum, V) X(BlockReduceMax, V) X(BlockReduceMin, V) X(PairReduceSum, V) \
-                    X(RepeatReduceSum, V) X(ReduceSum, V) X(ReduceMax, V) X(ReduceMin, V) X(       \
-                        Gather, V) X(Gatherb, V)                                                   \
-                        X(GatherMask, V) X(Transpose, V) X(TransDataTo5HD, V) X(CreateVecIndex, V) \
-                            X(DataCopyUb, V) X(SetCmpMask, V) X(GetCmpMask, V) X(                  \
-                                DataCopyGm2Ub, Mte2) X(DataCopyGm2L1, Mte2) X(DataCopyNd2Nz, Mte2) \
-                                X(DataCopyPadIn, Mte2) X(DataCopyUb2Gm, Mte3) X(                   \
-                                    DataCopyPadOut,                                                \
-                                    Mte3) X(DataCopyL12Bt, Mte1)                                   \
-                                    X(LoadData, Mte1) X(LoadDataGm, Mte2) X(                       \
-                                        LoadDataWithTranspose, Mte1) X(InitConstValue, Mte1)       \
-                                        X(Mmad, M) X(Fixpipe, Fix) X(GetValue, S) X(SetValue, S)   \
-                                            X(SetFlag, S) X(WaitFlag, S) X(PipeBarrier, All)       \
-                                                X(CrossCoreSetFlag, S) X(CrossCoreWaitFlag, S) X(  \
-                                                    SyncAll, S) X(DataCacheCleanAndInvalid, S)     \
-                                                    X(InitBuffer, S) X(AllocTensor, S) X(          \
-                                                        EnQue, S) X(DeQue, S)                      \
-                                                        X(FreeTensor, S) X(AllocEventID, S)        \
-                                                            X(ReleaseEventID, S) X(GetTensor, S)   \
-                                                                X(SetVectorMask, S)                \
-                                                                    X(SetAtomic, S)                \
-                                                                        X(GetTilingData, S)        \
-                                                                            X(Kernel, S)
+// clang-format off
+#define SIM_INSTRUCTIONS(X) \
+    X(Add, V) \
+    X(Sub, V) \
+    X(Mul, V) \
+    X(Div, V) \
+    X(Max, V) \
+    X(Min, V) \
+    X(And, V) \
+    X(Or, V) \
+    X(AddRelu, V) \
+    X(SubRelu, V) \
+    X(MulAddDst, V) \
+    X(FusedMulAdd, V) \
+    X(FusedMulAddRelu, V) \
+    X(Adds, V) \
+    X(Muls, V) \
+    X(Maxs, V) \
+    X(Mins, V) \
+    X(ShiftLeft, V) \
+    X(ShiftRight, V) \
+    X(LeakyRelu, V) \
+    X(Axpy, V) \
+    X(Exp, V) \
+    X(Ln, V) \
+    X(Abs, V) \
+    X(Sqrt, V) \
+    X(Rsqrt, V) \
+    X(Reciprocal, V) \
+    X(Relu, V) \
+    X(Not, V) \
+    X(Duplicate, V) \
+    X(Brcb, V) \
+    X(Copy, V) \
+    X(Cast, V) \
+    X(Compare, V) \
+    X(CompareScalar, V) \
+    X(Select, V) \
+    X(WholeReduceSum, V) \
+    X(WholeReduceMax, V) \
+    X(WholeReduceMin, V) \
+    X(BlockReduceSum, V) \
+    X(BlockReduceMax, V) \
+    X(BlockReduceMin, V) \
+    X(PairReduceSum, V) \
+    X(RepeatReduceSum, V) \
+    X(ReduceSum, V) \
+    X(ReduceMax, V) \
+    X(ReduceMin, V) \
+    X(Gather, V) \
+    X(Gatherb, V) \
+    X(GatherMask, V) \
+    X(Transpose, V) \
+    X(TransDataTo5HD, V) \
+    X(CreateVecIndex, V) \
+    X(DataCopyUb, V) \
+    X(SetCmpMask, V) \
+    X(GetCmpMask, V) \
+    X(DataCopyGm2Ub, Mte2) \
+    X(DataCopyGm2L1, Mte2) \
+    X(DataCopyNd2Nz, Mte2) \
+    X(DataCopyPadIn, Mte2) \
+    X(DataCopyUb2Gm, Mte3) \
+    X(DataCopyPadOut, Mte3) \
+    X(DataCopyL12Bt, Mte1) \
+    X(LoadData, Mte1) \
+    X(LoadDataGm, Mte2) \
+    X(LoadDataWithTranspose, Mte1) \
+    X(InitConstValue, Mte1) \
+    X(Mmad, M) \
+    X(Fixpipe, Fix) \
+    X(GetValue, S) \
+    X(SetValue, S) \
+    X(SetFlag, S) \
+    X(WaitFlag, S) \
+    X(PipeBarrier, All) \
+    X(CrossCoreSetFlag, S) \
+    X(CrossCoreWaitFlag, S) \
+    X(SyncAll, S) \
+    X(DataCacheCleanAndInvalid, S) \
+    X(InitBuffer, S) \
+    X(AllocTensor, S) \
+    X(EnQue, S) \
+    X(DeQue, S) \
+    X(FreeTensor, S) \
+    X(AllocEventID, S) \
+    X(ReleaseEventID, S) \
+    X(GetTensor, S) \
+    X(SetVectorMask, S) \
+    X(SetAtomic, S) \
+    X(GetTilingData, S) \
+    X(Kernel, S)
+// clang-format on
 
 enum class Op : uint8_t {
 #define SIM_OP(name, pipe) name,
