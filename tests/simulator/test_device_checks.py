@@ -90,6 +90,7 @@ SYNC = {
     10: r"unknown C\+\+ exception",
     11: r"AIC \d, CrossCoreSetFlag .*this belongs to an AIV",
     12: r"TRACE_START\(3\) without TRACE_STOP",
+    13: r"WaitFlag .*event id 3 of MTE2_S was not set before",
 }
 
 

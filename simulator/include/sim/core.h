@@ -52,9 +52,8 @@ struct LaunchState;
 
 enum class Wait : uint8_t { None, CrossFlag, SyncAll };
 
-// Thrown through the kernel's frames to leave it: a violation on this core, or the launch's end
-// because another core failed.
-struct KernelAbort {};
+// A check failed outside a kernel, after its cores have ended.
+struct BlockFault {};
 
 struct Core {
     // Who it is.
@@ -173,7 +172,7 @@ inline Core& This() {
     return *currentCore;
 }
 
-// Gives up the processor until the core's wait condition holds; throws KernelAbort when the launch
+// Gives up the processor until the core's wait condition holds. Does not return when the launch
 // ends early.
 void Yield(Core& core);
 

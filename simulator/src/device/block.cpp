@@ -127,8 +127,6 @@ void Block::Main(void* argument) {
     try {
         core.launch->spec->entry();
         sim::CheckEnd(core);
-    } catch (const KernelAbort&) {
-        // Recorded where it was thrown.
     } catch (const std::exception& error) {
         core.launch->Abort("kernel " + core.launch->spec->kernel + ", " + core.Title() +
                            ": C++ exception: " + error.what());
@@ -180,7 +178,8 @@ void Block::CheckEnd() {
                 }
             }
         }
-    } catch (const KernelAbort&) {
+    } catch (const BlockFault&) {
+        // Recorded where it was thrown.
     }
 }
 

@@ -102,10 +102,8 @@ void StoreGm(Core& core, uint8_t* dst, const uint8_t* src, DType type, int64_t b
             return Combine<int32_t>(core.atomic, dst, src, bytes);
         case DType::I16:
             return Combine<int16_t>(core.atomic, dst, src, bytes);
-        case DType::I8:
+        default:  // SetAtomicAdd takes no other type
             return Combine<int8_t>(core.atomic, dst, src, bytes);
-        default:
-            core.Fail("no atomic mode for %s", Name(type));
     }
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "fiber.h"
 #include "launch_state.h"
 
 namespace sim {
@@ -45,10 +46,14 @@ void Core::Fail(const char* format, ...) const {
     if (where.line > 0) {
         std::snprintf(place, sizeof(place), " at %s:%d", file, where.line);
     }
-    const std::string message =
-        "kernel " + launch->spec->kernel + ", " + Title() + ", " + Name(op) + place + ": " + detail;
-    launch->Abort(message);
-    throw KernelAbort{};
+    launch->Abort("kernel " + launch->spec->kernel + ", " + Title() + ", " + Name(op) + place +
+                  ": " + detail);
+    if (currentCore != this) {
+        throw BlockFault{};
+    }
+    // The kernel is left, not unwound: device code owns nothing, and an exception could not pass
+    // a destructor that issues instructions.
+    fiber->Abandon();
 }
 
 void Core::WrongCore() const {

@@ -50,6 +50,12 @@ void Fiber::Resume() {
     swapcontext(&resumer_, &own_);
 }
 
+void Fiber::Abandon() {
+    done_ = true;
+    Suspend();
+    __builtin_unreachable();
+}
+
 void Fiber::Suspend() {
     swapcontext(&own_, &resumer_);
 }

@@ -33,6 +33,8 @@ public:
     void Resume();
     // Called on the fiber: back to where Resume was called.
     void Suspend();
+    // The same for good. Nothing on the fiber's stack is destroyed.
+    [[noreturn]] void Abandon();
     bool Done() const { return done_; }
     Stack* TheStack() const { return stack_; }
 

@@ -118,7 +118,7 @@ std::string WaitText(const Core& core) {
 void Yield(Core& core) {
     core.fiber->Suspend();
     if (core.launch->aborted) {
-        throw KernelAbort{};
+        core.fiber->Abandon();
     }
     core.wait = Wait::None;
 }

@@ -389,6 +389,14 @@ TEST_KERNEL(test_bad_sync) {
         case 12:  // TRACE_STOP is missing
             TRACE_START(3);
             return;
+        case 13:  // in a destructor, where no exception could pass
+        {
+            struct Last {
+                ~Last() { WaitFlag<HardEvent::MTE2_S>(EVENT_ID3); }
+            };
+            Last last;
+            return;
+        }
         default:
             return;
     }
