@@ -3,6 +3,7 @@
 """Tests through the public Python API, on whatever device --device-target names."""
 
 import ctypes
+import os
 
 import mindspore as ms
 import pytest
@@ -33,5 +34,5 @@ def simulator(device_target):
 
     control = Simulator(loader.op_library_path())
     yield control
-    control.threads(2)
+    control.threads(os.cpu_count())
     control.cores(24)

@@ -2,10 +2,10 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """Prints the worst relative L2 of every output and gradient over the grid of the chain tests.
 
-    python -m tests.system.grid_report [--emulation] [--device-target CPU]
+    python -m tests.system.grid_report [--cases] [--emulation] [--device-target CPU]
 
 --emulation measures the NumPy emulation of the kernels' rounding instead of the kernels: what bf16
-costs by itself.
+costs by itself. --cases lists the case that every worst value came from.
 """
 
 import argparse
@@ -43,6 +43,7 @@ def groups():
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", action="store_true")
     parser.add_argument("--emulation", action="store_true")
     parser.add_argument("--device-target", choices=("CPU", "Ascend"), default="CPU")
     args = parser.parse_args(arguments)
@@ -59,18 +60,32 @@ def main(arguments=None):
         ms.set_device(args.device_target)
         run = chain.results
 
+    found = {}
     for title, cases in groups().items():
-        worst = metrics.Worst()
+        found[title] = metrics.Worst()
         for x, layout in cases:
             for loss, want in grid.truths(x).items():
                 part = grid.with_loss(x, loss)
-                worst.add(
-                    metrics.compare_all(
-                        run(part, layout), want, grid.limits(x), part.upstream_norm()
-                    ),
-                    grid.describe(part, layout),
+                compared = metrics.compare_all(
+                    run(part, layout), want, grid.limits(x), part.upstream_norm()
                 )
-        print(f"### {title} ({3 * len(cases)} cases)\n\n{worst.table()}\n", flush=True)
+                found[title].add(compared, grid.describe(part, layout))
+    table(found)
+    if args.cases:
+        for title, worst in found.items():
+            print(f"\n### {title}\n\n{worst.table()}")
+
+
+def table(found):
+    """One row a tensor, one column a group of cases."""
+    print("Worst relative L2 in percent.\n")
+    print("| | " + " | ".join(found) + " |")
+    print("|---" * (len(found) + 1) + "|")
+    for name in metrics.CONTRACT_LIMITS:
+        cells = [f"{100 * worst.values[name][0]:.2f}" for worst in found.values()]
+        print(f"| {name} | " + " | ".join(cells) + " |")
+    faded = [worst.values.get("dh0 (absolute)", (0.0,))[0] for worst in found.values()]
+    print("| faded dh0, of the upstream gradient | " + " | ".join(f"{x:.1e}" for x in faded) + " |")
 
 
 if __name__ == "__main__":
