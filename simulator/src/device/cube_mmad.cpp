@@ -62,6 +62,29 @@ inline __attribute__((always_inline)) void Stripe(float* c, const float* a, cons
     }
 }
 
+// How many of the rows that are left to take next. Ten accumulators or more hide the multiply-add's
+// latency, so a fractal is 6 + 5 + 5.
+constexpr uint32_t kSplit[17] = {0, 1, 2, 3, 4, 5, 6, 4, 4, 5, 5, 6, 6, 5, 6, 5, 6};
+
+template <int CK>
+void Rows(uint32_t rows, float* c, const float* a, const float* b, uint32_t k, uint32_t bPitch,
+          uint32_t columns, bool accumulate) {
+    switch (rows) {
+        case 6:
+            return Stripe<6, CK>(c, a, b, k, bPitch, columns, accumulate);
+        case 5:
+            return Stripe<5, CK>(c, a, b, k, bPitch, columns, accumulate);
+        case 4:
+            return Stripe<4, CK>(c, a, b, k, bPitch, columns, accumulate);
+        case 3:
+            return Stripe<3, CK>(c, a, b, k, bPitch, columns, accumulate);
+        case 2:
+            return Stripe<2, CK>(c, a, b, k, bPitch, columns, accumulate);
+        default:
+            return Stripe<1, CK>(c, a, b, k, bPitch, columns, accumulate);
+    }
+}
+
 template <int CK>
 void Multiply(float* c, const float* a, const float* b, uint32_t m, uint32_t n, uint32_t k,
               bool accumulate) {
@@ -78,23 +101,10 @@ void Multiply(float* c, const float* a, const float* b, uint32_t m, uint32_t n, 
             const float* aRow = a + static_cast<size_t>(m1) * kBlocks * kFractalFloats;
             float* cRow = cStripe + m1 * 256;
             for (uint32_t r = 0; r < height;) {
-                const uint32_t left = height - r;
-                float* cAt = cRow + r * 16;
-                const float* aAt = aRow + r * CK;
-                // 16 = 6 + 5 + 5: ten accumulators or more hide the multiply-add's latency.
-                if (left >= 16 || left == 6) {
-                    Stripe<6, CK>(cAt, aAt, bStripe, k, bPitch, columns, accumulate);
-                    r += 6;
-                } else if (left >= 9 || left == 5) {
-                    Stripe<5, CK>(cAt, aAt, bStripe, k, bPitch, columns, accumulate);
-                    r += 5;
-                } else if (left >= 4) {
-                    Stripe<4, CK>(cAt, aAt, bStripe, k, bPitch, columns, accumulate);
-                    r += 4;
-                } else {
-                    Stripe<1, CK>(cAt, aAt, bStripe, k, bPitch, columns, accumulate);
-                    r += 1;
-                }
+                const uint32_t take = kSplit[height - r];
+                Rows<CK>(take, cRow + r * 16, aRow + r * CK, bStripe, k, bPitch, columns,
+                         accumulate);
+                r += take;
             }
         }
     }
