@@ -9,11 +9,14 @@ import mindspore as ms
 import pytest
 
 
-@pytest.fixture(scope="session", autouse=True)
+def pytest_configure(config):
+    """While tests are collected: MindSpore takes no device once any kernel has run."""
+    ms.set_device(config.getoption("--device-target"))
+
+
+@pytest.fixture(scope="session")
 def device_target(request):
-    target = request.config.getoption("--device-target")
-    ms.set_device(target)
-    return target
+    return request.config.getoption("--device-target")
 
 
 class Simulator:
