@@ -161,9 +161,7 @@ class KdaLayer(nn.Cell):
         self.lower_bound = config.lower_bound
         self.norm = RmsNorm(config.width)
         self.recent = RecentTokens(config.width, config.taps)
-        self.to_q = ShortConvolution(rng, config.width, inner, config.taps)
-        self.to_k = ShortConvolution(rng, config.width, inner, config.taps)
-        self.to_v = ShortConvolution(rng, config.width, inner, config.taps)
+        self.to_qkv = ShortConvolution(rng, config.width, 3 * inner, config.taps)
         self.to_decay = Linear(rng, config.width, inner, gain=0.3)
         self.to_beta = Linear(rng, config.width, config.heads)
         self.to_gate = Linear(rng, config.width, inner)
@@ -176,14 +174,16 @@ class KdaLayer(nn.Cell):
         rows = self.norm(x)
         shape = (batch, -1, self.heads, HEAD_WIDTH)
         recent, past = self.recent(rows, batch, state.past)
+        qkv = self.to_qkv(recent).astype(ms.bfloat16)
+        q, k, v = (part.reshape(shape) for part in ops.split(qkv, qkv.shape[-1] // 3, axis=-1))
         decay = self.to_decay(rows).reshape(shape)
         if memory is Memory.FADED:
             decay = ops.full_like(decay, 1e3)
         beta = self.to_beta(rows).reshape(batch, -1, self.heads)
         o, final_state = hyper_parallel_kda.npu_chunk_kda(
-            self.to_q(recent).reshape(shape).astype(ms.bfloat16),
-            self.to_k(recent).reshape(shape).astype(ms.bfloat16),
-            self.to_v(recent).reshape(shape).astype(ms.bfloat16),
+            q,
+            k,
+            v,
             decay,
             ops.zeros_like(beta) if memory is Memory.CUT else beta,
             HEAD_WIDTH**-0.5,
