@@ -67,6 +67,7 @@ private:
         AscendC::Add(sum, sum, sum[kLanes], kFullMask, 1, Contiguous());
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::WholeReduceSum<float>(out[kKeyDim], sum, kLanes, 1, 1, 1, kRepeatBlocks);
+        AscendC::PipeBarrier<PIPE_V>();  // the next head clears sum
         b_.EnQueOut(out);
         out = b_.DeQueOut<float>();
         StoreValues(ddtBias_[head * kKeyDim], out, kKeyDim);
