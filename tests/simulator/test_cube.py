@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.simulator.device import DeviceError
+
 BF16 = ml_dtypes.bfloat16
 TYPES = [BF16, np.float16, np.float32]
 L1_ELEMENTS = 65536
@@ -355,3 +357,40 @@ def test_fixpipe_to_l1(device):
     device.run("test_fixpipe_to_l1", inputs=[x, y], out=out)
     middle = exact(x, y).astype(BF16)
     np.testing.assert_array_equal(out, exact(middle, y))
+
+
+def fractals(x):
+    """Row-major [16 n, 16] as n fractals."""
+    return x.reshape(-1, 16, 16)
+
+
+@pytest.mark.parametrize("bias", [0, 1])
+def test_constants_fractals_from_gm_and_bias(device, bias):
+    rng = np.random.default_rng(9)
+    in0, in1 = (integers(rng, (128, 16), np.float16) for _ in range(2))
+    row = integers(rng, 32, np.float32)
+    for case in range(3):
+        out = np.zeros((32, 32), np.float32)
+        device.run("test_cube_sources", [case, bias], inputs=[in0, in1, row], out=out)
+        right = fractals(in1)[:2].reshape(32, 16)  # [n, k] of both fractals
+        if case == 0:
+            left, right = np.full((32, 16), 3.0), np.full((32, 16), 0.5)
+        elif case == 1:
+            left = np.ones((32, 16))
+            left[[0, 1, 4, 5]] = 7
+        else:
+            left = fractals(in0)[[1, 3]].reshape(32, 16)
+        want = left.astype(np.float64) @ right.T.astype(np.float64) + (row if bias else 0)
+        np.testing.assert_array_equal(out, want)
+
+
+def test_a_bias_that_would_be_ignored_is_refused(device):
+    zeros = np.zeros((128, 16), np.float16)
+    row = np.zeros(32, np.float32)
+    with pytest.raises(DeviceError, match="Mmad .*a bias with cmatrixInitVal true"):
+        device.run(
+            "test_cube_sources",
+            [0, 2],
+            inputs=[zeros, zeros, row],
+            out=np.zeros((32, 32), np.float32),
+        )

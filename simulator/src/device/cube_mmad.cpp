@@ -169,18 +169,21 @@ void MatrixMultiply(const Local& c, const Local& a, const Local& b, DType type, 
     float* result = reinterpret_cast<float*>(core.Check(c, 0, cBytes, "the result"));
     CheckLoaded(core, 0, a, mBlocks * kBlocks, type);
     CheckLoaded(core, 1, b, nBlocks * kBlocks, type);
-    bool accumulate = !p.cmatrixInitVal || p.isBias;
+    const bool accumulate = !p.cmatrixInitVal || p.isBias;
     Report(core, Op::Mmad,
            {{a.Address(), aBytes, false, Space::L0A},
             {b.Address(), bBytes, false, Space::L0B},
             {result, accumulate ? cBytes : 0, false, Space::L0C},
             {result, cBytes, true, Space::L0C}});
     core.region->counters.macs += static_cast<uint64_t>(p.m) * p.n * p.k;
-    if (bias != nullptr || (accumulate && p.cmatrixSource)) {
+    if (bias == nullptr && accumulate && p.cmatrixSource) {
+        core.Fail("cmatrixSource says bias table, but no bias tensor is given");
+    }
+    if (bias != nullptr && !accumulate) {
+        core.Fail("a bias with cmatrixInitVal true: the result would start from zero without it");
+    }
+    if (bias != nullptr) {
         // The result starts from the bias, one value a column.
-        if (bias == nullptr) {
-            core.Fail("cmatrixSource says bias table, but no bias tensor is given");
-        }
         core.CheckSpace(*bias, Space::BiasTable, "the bias");
         const float* row =
             reinterpret_cast<const float*>(core.Check(*bias, 0, nBlocks * 16 * 4, "the bias"));
@@ -189,7 +192,6 @@ void MatrixMultiply(const Local& c, const Local& a, const Local& b, DType type, 
                 std::memcpy(result + (n1 * mBlocks * 16 + r) * 16, row + n1 * 16, 64);
             }
         }
-        accumulate = true;
     }
     const size_t left = static_cast<size_t>(a.Address() - core.memory[size_t(Space::L0A)]);
     const size_t right = static_cast<size_t>(b.Address() - core.memory[size_t(Space::L0B)]);

@@ -256,3 +256,56 @@ TEST_KERNEL(test_fixpipe_to_l1) {
     fix.quantPre = QuantMode_t::NoQuant;
     Fixpipe<float, float, CFG_ROW_MAJOR>(Gm<float>(out), c, fix);
 }
+
+// Constants in L1, L0A and L0B, fractals straight from GM, and a bias row.
+TEST_KERNEL(test_cube_sources) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    GET_TILING_DATA_WITH_STRUCT(TestParams, params, tiling);
+    TPipe pipe;
+    CubeBuffers buffers(&pipe);
+    LocalTensor<half> a1 = buffers.a1.Get<half>();
+    LocalTensor<half> a2 = buffers.a2.Get<half>();
+    LocalTensor<half> b2 = buffers.b2.Get<half>();
+    LocalTensor<float> c = buffers.c.Get<float>();
+    MmadParams mmad;
+    mmad.m = mmad.n = 32;
+    mmad.k = 16;
+    switch (params.v[0]) {
+        case 0:  // A and B constant
+            InitConstValue(a2, InitConstValueParams<half>(1, 2, 0, half(3.0f)));
+            InitConstValue(b2, InitConstValueParams<half>(2, 1, 0, half(0.5f)));
+            break;
+        case 1:  // A: 2 x 32 B blocks of 7, 2 blocks apart, in an L1 of ones
+            InitConstValue(a1, InitConstValueParams<half>(1, 32, 0, half(1.0f)));
+            Settle();
+            InitConstValue(a1, InitConstValueParams<half>(2, 2, 2, half(7.0f)));
+            Settle();
+            LoadData(a2, a1, LoadData2DParams(0, 2, 1, 0, 0, false, 0));
+            LoadData(b2, Gm<half>(in1), LoadData2DParams(0, 2, 1, 0, 0, false, 0));
+            break;
+        default:  // straight from GM, every second fractal, and through L1
+            LoadData(a2, Gm<half>(in0), LoadData2DParams(1, 2, 2, 0, 0, false, 0));
+            LoadData(a1, Gm<half>(in1), LoadData2DParams(0, 2, 1, 0, 1, false, 0));
+            Settle();
+            LoadData(b2, a1, LoadData2DParams(0, 2, 2, 0, 0, false, 0));
+            break;
+    }
+    Settle();
+    if (params.v[1] != 0) {
+        TBuf<TPosition::C1> bias1;
+        TBuf<TPosition::C2> bias2;
+        pipe.InitBuffer(bias1, 128);
+        pipe.InitBuffer(bias2, 128);
+        DataCopy(bias1.Get<float>(), Gm<float>(in2), 32);
+        Settle();
+        DataCopy(bias2.Get<float>(), bias1.Get<float>(), 32);
+        Settle();
+        mmad.cmatrixInitVal = params.v[1] == 2;
+        Mmad(c, a2, b2, bias2.Get<float>(), mmad);
+    } else {
+        Mmad(c, a2, b2, mmad);
+    }
+    Settle();
+    Fixpipe<float, float, CFG_ROW_MAJOR>(Gm<float>(out), c,
+                                         FixpipeParamsV220(32, 32, 32, 32, false));
+}
