@@ -6,7 +6,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 
-from tests.support import chain, inputs, metrics
+from tests.support import chain, emulation, inputs, metrics
 from tests.system import grid, recurrence
 
 
@@ -69,18 +69,35 @@ def test_gate_and_beta_dtypes(gate_dtype, beta_dtype):
     metrics.check_all(got, x.results(), grid.limits(x), x.upstream_norm(), x.case)
 
 
-def dk_error(seed):
+# The known failure: strong decay, T = 65, constant dht, loss on the final state alone. dk was off
+# by 6.9 % (37 % in the median of the worst seeds) before beta folding and regrouping; the gate is
+# 4 %, these are twice what the kernels measure.
+WORST_DK = {"|sum_v v_last|": 0.008, "|sum_k k_last|": 0.005, "|sum_v v_(last-1)|": 0.007}
+
+
+def final_state_errors(seed, run):
     x = inputs.final_state_only(seed)
-    return metrics.relative_l2(chain.results(x)["dk"], x.results()["dk"])
+    got, want = run(x), x.results()
+    return {
+        name: metrics.relative_l2(got[name], value)
+        for name, value in want.items()
+        if value is not None
+    }
 
 
 def test_known_failure_on_random_seeds():
-    """Strong decay, T = 65, constant dht, loss on the final state alone: dk was off by 6.9 %."""
-    errors = {seed: dk_error(seed) for seed in range(50)}
-    assert max(errors.values()) <= 0.04, errors
+    errors = {seed: final_state_errors(seed, chain.results)["dk"] for seed in range(50)}
+    assert max(errors.values()) <= 0.011, errors
 
 
 @pytest.mark.parametrize("search", list(inputs.SEARCHES))
 def test_known_failure_on_the_worst_seeds(search):
-    errors = {seed: dk_error(seed) for seed in inputs.worst_seeds(search)}
-    assert max(errors.values()) <= 0.04, errors
+    """dk is held to its bound. The other gradients can lose all accuracy on these seeds, because
+    kg, k_hat, h and v_new are stored in bf16: there the kernels may be no worse than the emulation,
+    which has this rounding and no other."""
+    for seed in inputs.worst_seeds(search):
+        errors = final_state_errors(seed, chain.results)
+        bf16 = final_state_errors(seed, emulation.results)
+        assert errors["dk"] <= WORST_DK[search], (seed, errors)
+        for name, error in errors.items():
+            assert error <= 1.5 * bf16[name] + 3e-3, (seed, name, error, bf16[name])
