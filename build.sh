@@ -151,7 +151,7 @@ case $command in
     clean)
         rm -rf build out dist ./*.egg-info hyper_parallel_kda/_bridge*.so hyper_parallel_kda/lib \
             hyper_parallel_kda/_build_info.json .pytest_cache .ruff_cache .hypothesis
-        find . -path "$venv" -prune -o -name __pycache__ -type d -exec rm -rf {} +
+        find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
         [ "${1:-}" != --all ] || rm -rf "$venv"
         ;;
     help | -h | --help) usage ;;
