@@ -99,14 +99,17 @@ def check(got, want, title, limits=LIMITS):
         print(comparison)
 
 
-def fresh(**options):
-    return bwd_cases.make(np.random.SeedSequence().entropy % 2**31, **options)
+def fresh(heads=8, **options):
+    """Eight heads: da_log is one number a head, a sum that now and then nearly cancels, so the norm
+    over two or three of them says little about rounding (180 cases: 10 % once, else 3 %)."""
+    seed = np.random.SeedSequence().entropy % 2**31
+    return bwd_cases.make(seed, heads=heads, **options)
 
 
 @pytest.mark.parametrize("layout", ("BSND", "BNSD"))
 @pytest.mark.parametrize("tokens", stage_runs.TOKENS)
 def test_lengths_and_layouts(lib, tokens, layout):
-    case = fresh(batch=2, tokens=tokens, heads=3, initial_state=True)
+    case = fresh(batch=2, tokens=tokens, initial_state=True)
     got = lib.call(OP, **arguments(case, layout, layout))
     check(head_major(got, layout), expected(case), case.x.case)
 
