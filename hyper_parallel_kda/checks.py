@@ -16,6 +16,7 @@ from .stage_table import REQUIRED, HostArraySpec, TensorSpec, ordered_dims
 
 HEAD_DIM = 128
 CHUNK_SIZE = 64
+FLOAT32_MAX = (2 - 2**-23) * 2.0**127
 
 FULL_CALL = (
     "npu_chunk_kda(q, k, v, g, beta, scale, safe_gate=True, use_gate_in_kernel=True, "
@@ -79,8 +80,10 @@ class Checker:
         elif spec.kind == "float":
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 self.type_error(name, "a float", _describe(value))
-            if not math.isfinite(value):
+            if isinstance(value, float) and not math.isfinite(value):
                 self.value_error(name, "a finite number", value)
+            if not -FLOAT32_MAX <= value <= FLOAT32_MAX:
+                self.value_error(name, "a number that float32 can hold", _describe(value))
             value = float(value)
         else:
             if not isinstance(value, str):
@@ -182,8 +185,9 @@ class Checker:
             self.value_error(name, f"shape {text} with {dim} = {HEAD_DIM}", list(shape))
         if dim == "C" and got != CHUNK_SIZE:
             self.value_error(name, f"shape {text} with {dim} = {CHUNK_SIZE}", list(shape))
-        if got < (0 if dim == "T" else 1):
-            self.value_error(name, f"shape {text} with {dim} >= {0 if dim == 'T' else 1}", shape)
+        least = 0 if dim == "T" else 1
+        if got < least:
+            self.value_error(name, f"shape {text} with {dim} >= {least}", list(shape))
         self.set_size(dim, got, f"as in {name}")
         if dim == "B":
             self.set_size("N", got, f"the batch size of {name}")
@@ -208,7 +212,10 @@ class Checker:
 
 
 def _describe(value):
-    return "None" if value is None else f"{type(value).__name__} {value!r}"
+    if value is None:
+        return "None"
+    text = " ".join(repr(value).split())
+    return f"{type(value).__name__} {text if len(text) <= 80 else text[:77] + '...'}"
 
 
 def check_stage(stage, values, function=None):

@@ -18,6 +18,7 @@ BUILD_INFO = PACKAGE / "_build_info.json"
 _REBUILD = "Build it with ./build.sh build, or install the package again with pip."
 
 _bridge = None
+_bridge_pid = None  # the process whose MindSpore the bridge calls
 
 
 def is_ascend():
@@ -37,8 +38,9 @@ def op_library_path():
     if explicit:
         path = Path(explicit).expanduser().absolute()
         if not path.is_file():
+            problem = "this is not a file" if path.exists() else "there is no such file"
             raise RuntimeError(
-                f"{OPAPI_VARIABLE}={explicit}: there is no such file. Let it name an op library, "
+                f"{OPAPI_VARIABLE}={explicit}: {problem}. Let it name an op library, "
                 "or unset it to use the library that belongs to the package."
             )
         return str(path)
@@ -91,7 +93,7 @@ def _check_version():
 
 def bridge():
     """The extension module, after a check of the MindSpore version it was built for."""
-    global _bridge
+    global _bridge, _bridge_pid
     if _bridge is None:
         _check_version()
         try:
@@ -100,4 +102,12 @@ def bridge():
             raise RuntimeError(
                 f"the bridge of hyper_parallel_kda cannot be loaded: {error}. {_REBUILD}"
             ) from error
+        _bridge_pid = os.getpid()
+    if os.getpid() != _bridge_pid:
+        # fork copies none of MindSpore's threads, so a call would wait for them for ever.
+        raise RuntimeError(
+            f"process {os.getpid()} was forked from process {_bridge_pid} after the first call of "
+            "hyper_parallel_kda, and MindSpore does not run in such a child. Start processes with "
+            "multiprocessing.get_context('spawn'), or fork before the first call."
+        )
     return _bridge

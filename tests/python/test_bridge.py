@@ -119,6 +119,41 @@ def test_explicit_path_that_does_not_exist(fake, monkeypatch, make_inputs):
     prepare(make_inputs)
 
 
+def test_explicit_path_that_is_a_folder(fake, monkeypatch, tmp_path, make_inputs):
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    with pytest.raises(RuntimeError, match=f"{VARIABLE}={tmp_path}: this is not a file"):
+        prepare(make_inputs)
+
+
+FORKED = """
+import os, signal
+import mindspore as ms
+import hyper_parallel_kda as kda
+
+state = ms.ops.zeros((1, 128, 128), ms.float32)
+summaries = ms.ops.zeros((2, 1, 128, 256), ms.float32)
+kda.npu_chunk_kda_merge_fwd_bwd(state, summaries, 1, 1).asnumpy()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    try:
+        kda.npu_chunk_kda_merge_fwd_bwd(state, summaries, 1, 1)
+    except RuntimeError as error:
+        os._exit(7 if "was forked" in str(error) and "'spawn'" in str(error) else 8)
+    os._exit(9)
+print("exit code", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+kda.npu_chunk_kda_merge_fwd_bwd(state, summaries, 1, 1).asnumpy()
+"""
+
+
+def test_forked_child_gets_an_error_instead_of_waiting_for_ever(fake):
+    result = subprocess.run(
+        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=120
+    )
+    assert result.returncode == 0, result.stderr
+    assert "exit code 7" in result.stdout
+
+
 def test_explicit_path_that_is_no_library(fake, monkeypatch, tmp_path, make_inputs):
     broken = tmp_path / "libbroken.so"
     broken.write_text("not a library")

@@ -42,11 +42,13 @@ WRONG = [
     (dict(a_log=None), ValueError, ["a_log: expected a float32 Tensor [Hv]", "got None"]),
     (dict(dt_bias=fp32(3)), ValueError, ["dt_bias: expected shape [Hv, K] or [384], got [3]"]),
     (dict(dt_bias=fp32(128, 3)), ValueError, ["dt_bias: ", "Hv = 3"]),
-    (dict(q=bf16(0, 3, 65, 128)), ValueError, ["q: ", "B >= 1"]),
+    (dict(q=bf16(0, 3, 65, 128)), ValueError, ["q: ", "B >= 1, got [0, 3, 65, 128]"]),
     (dict(scale=None), TypeError, ["scale: ", "None"]),
     (dict(scale="x"), TypeError, ["scale: expected a float, got str 'x'"]),
     (dict(scale=True), TypeError, ["scale: expected a float, got bool True"]),
     (dict(scale=float("nan")), ValueError, ["scale: expected a finite number, got nan"]),
+    (dict(scale=1e39), ValueError, ["scale: expected a number that float32 can hold", "1e+39"]),
+    (dict(scale=10**400), ValueError, ["scale: expected a number that float32 can hold", "..."]),
     (dict(epsilon=float("inf")), ValueError, ["epsilon: expected a finite number, got inf"]),
     (dict(epsilon=-1.0), ValueError, ["epsilon: expected a number >= 0, got -1.0"]),
     (dict(chunk_size=32), ValueError, ["chunk_size: expected 64, got 32"]),
@@ -101,6 +103,7 @@ def check_message(error, function, parts):
     assert text.startswith(function.__name__ + ": ")
     for part in parts:
         assert part in text
+    assert len(text) < 300
 
 
 @pytest.mark.parametrize("changes, exception, parts", WRONG)
