@@ -118,6 +118,12 @@ class ChunkKdaFunction(_Function):
         nothing = (None,) * (len(TENSORS) + 1)
         if d_o is None and dht is None:
             return nothing
+        if _pynative_executor.grad_flag():
+            # Recording: the stages' results would count as constants, whose gradients are zero.
+            raise NotImplementedError(
+                "npu_chunk_kda: a gradient inside a differentiated function (gradients of "
+                "gradients) is not implemented; compute it outside that function"
+            )
         v, g, beta, a_log, dt_bias, initial_state, *caches = ctx.saved_tensors
         gk, aqk, akk, w, qg, kg, q_hat, k_hat, q_rstd, k_rstd, beta_eff, h, v_new = caches
         if d_o is None:

@@ -145,6 +145,17 @@ def test_inside_a_cell_with_parameters(fake, make_inputs):
         assert (grads[0].asnumpy() == position(table.BWD_FINALIZE, "da_log")).all()
 
 
+def test_gradients_of_gradients_are_refused(fake, make_inputs):
+    x = make_inputs()
+
+    def first(q):
+        return run(x, names=("q",), q=q)["q"]
+
+    with pytest.raises(NotImplementedError, match="gradients of gradients"):
+        ms.grad(lambda q: first(q).astype(ms.float32).sum())(x.q)
+    first(x.q)
+
+
 def test_failure_in_the_backward_surfaces_and_the_next_call_works(fake, make_inputs):
     x = make_inputs()
     for stage in (table.BWD_PREPARE, table.BWD_DHU, table.BWD_FINALIZE):
