@@ -6,6 +6,7 @@
 #include "include/runtime/pipeline/pipeline.h"
 
 #include <cstdlib>
+#include <exception>
 #include <future>
 #include <memory>
 #include <optional>
@@ -130,14 +131,24 @@ public:
             call_->Launch(workspace_ptr(), stream());
             return;
         }
+        // To the caller only: MindSpore would give the error to whichever thread waits next.
+        try {
+            LaunchOnHost();
+            completion_->set_value();
+        } catch (...) {
+            call_.reset();
+            completion_->set_exception(std::current_exception());
+        }
+    }
+
+private:
+    void LaunchOnHost() {
         thread_local HostScratch scratch;
         call_ = MakeCall();
         const uint64_t bytes = call_->Prepare();
         call_->Launch(bytes == 0 ? nullptr : scratch.Reserve(bytes), nullptr);
-        completion_->set_value();
     }
 
-private:
     // The arguments in the order of the C signature: tensors are the inputs, then the outputs.
     std::unique_ptr<StageCall> MakeCall() const {
         std::vector<OptionalTensor> tensors;
@@ -226,6 +237,20 @@ py::object DispatchByCount(std::integer_sequence<int, Counts...>, size_t count,
     return result;
 }
 
+// Blocks until the launch is over; throws what it threw.
+void WaitForLaunch(std::future<void> launched) {
+    launched.wait();
+    // MindSpore's own wait spins, which takes a core from the kernel; so it comes second.
+    mindspore::runtime::Pipeline::Get().WaitForward();
+    try {
+        launched.get();
+    } catch (const std::future_error&) {
+        throw std::runtime_error(
+            "MindSpore dropped this call from its queue after an earlier operation failed; call "
+            "again");
+    }
+}
+
 // Returns the outputs that are present: None, one tensor or a tuple.
 py::object CallStage(const std::string& libraryPath, const std::string& op,
                      const std::vector<OptionalMsTensor>& inputs,
@@ -245,11 +270,9 @@ py::object CallStage(const std::string& libraryPath, const std::string& op,
     completion.reset();
     if (wait) {
         // On the CPU a launch is synchronous work anyway: waiting here makes a failing stage raise
-        // from its own call, not from whatever synchronises next. MindSpore's own wait spins, which
-        // takes a core from the kernel; so sleep first.
+        // from its own call, not from whatever synchronises next.
         py::gil_scoped_release release;
-        launched.wait();
-        mindspore::runtime::Pipeline::Get().WaitForward();
+        WaitForLaunch(std::move(launched));
     }
     return result;
 }

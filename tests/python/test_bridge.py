@@ -2,10 +2,12 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """The bridge: C arguments, outputs, errors of the op library, the choice of the library."""
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import threading
 
 import mindspore as ms
 import numpy as np
@@ -109,6 +111,34 @@ def test_call_with_a_missing_symbol_then_a_good_library(build_fake, fake, monkey
     prepare(make_inputs)
     monkeypatch.setenv(VARIABLE, str(fake.path))
     kda.npu_chunk_kda(**make_inputs().arguments())
+
+
+def test_failure_reaches_the_thread_that_called(fake, make_inputs):
+    """MindSpore has one queue for all threads, and hands its error to whichever waits next."""
+    x = make_inputs(batch=1, heads=2)
+    state, summaries = x.tensor(2, 128, 128, dtype=ms.float32), ms.ops.zeros((2, 2, 128, 256))
+    fake.fail(table.FWD_PREPARE.symbol)
+    unexpected = []
+
+    def fails():
+        for _ in range(50):
+            with contextlib.suppress(RuntimeError):
+                prepare(make_inputs)
+                unexpected.append("no error")
+
+    def works():
+        try:
+            for _ in range(200):
+                kda.npu_chunk_kda_merge_fwd_bwd(state, summaries, 1, 1)
+        except RuntimeError as error:
+            unexpected.append(str(error))
+
+    threads = [threading.Thread(target=target) for target in (works, fails, works)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not unexpected
 
 
 def test_explicit_path_that_does_not_exist(fake, monkeypatch, make_inputs):
