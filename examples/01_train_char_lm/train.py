@@ -9,18 +9,23 @@ its state costs it less than 0.2 nats.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
 
-import mindspore as ms
 import ngram
 import numpy as np
-from char_lm import CharLm, Memory, ModelConfig
 from corpus import ALPHABET, VOCAB_SIZE, Corpus, decode, encode, load_corpus
 from figures import draw_losses, loss_table, save_results
-from mindspore import Tensor, nn, ops
 from tqdm import tqdm
+
+# MindSpore reads it when it is imported: its advice on thread pools would break the progress bar.
+os.environ.setdefault("GLOG_v", "3")
+
+import mindspore as ms  # noqa: E402
+from char_lm import CharLm, Memory, ModelConfig  # noqa: E402
+from mindspore import Tensor, nn, ops  # noqa: E402
 
 MAX_ORDER = 3
 # The criteria of this example.
