@@ -91,9 +91,10 @@ struct Core {
 
     // Flags between pipes: one bit an id.
     uint8_t eventSet[kEvents] = {};
-    uint8_t eventTaken[kEvents] = {};   // by AllocEventID, queues and the pipe itself
-    uint8_t eventSystem[kEvents] = {};  // of these, the ones that kernels may not touch
-    void* pipe = nullptr;               // the living TPipe
+    uint8_t eventTaken[kEvents] = {};    // by AllocEventID, queues and the pipe itself
+    uint8_t eventSystem[kEvents] = {};   // of these, the ones that kernels may not touch
+    uint8_t eventFetched[kEvents] = {};  // given out by FetchEventID, which takes nothing
+    void* pipe = nullptr;                // the living TPipe
     uint32_t openEnQue = 0;
 
     // Cross-core flags.

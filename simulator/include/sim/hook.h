@@ -27,10 +27,12 @@ struct Access {
     int64_t outerStride = 0;
 };
 
-// Ordering rather than data: flags, barriers, queue hand-overs.
+// Ordering rather than data: flags, barriers, queue hand-overs. SyncAll reports twice, with id 0 on
+// arrival and 1 on release; Kernel reports event 0 at a core's start and 1 at its end.
 struct Ordering {
     int32_t event = -1;  // HardEvent, cross-core mode or pipe, by instruction
     int32_t id = -1;
+    int32_t pipe = -1;  // of a cross-core set
     const void* buffer = nullptr;
 };
 

@@ -125,8 +125,10 @@ void Block::Start(LaunchState& launch, uint32_t index,
 void Block::Main(void* argument) {
     Core& core = *static_cast<Core*>(argument);
     try {
+        Report(core, Op::Kernel, Ordering{0});
         core.launch->spec->entry();
         sim::CheckEnd(core);
+        Report(core, Op::Kernel, Ordering{1});
     } catch (const std::exception& error) {
         core.launch->Abort("kernel " + core.launch->spec->kernel + ", " + core.Title() +
                            ": C++ exception: " + error.what());

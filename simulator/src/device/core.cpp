@@ -150,6 +150,7 @@ void Core::Reset() {
     std::memset(eventSet, 0, sizeof(eventSet));
     std::memset(eventTaken, 0, sizeof(eventTaken));
     std::memset(eventSystem, 0, sizeof(eventSystem));
+    std::memset(eventFetched, 0, sizeof(eventFetched));
     pipe = nullptr;
     openEnQue = 0;
     std::memset(crossCount, 0, sizeof(crossCount));

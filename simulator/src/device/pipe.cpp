@@ -138,7 +138,9 @@ int8_t PeekEvent(Core& core, HardEvent event) {
         core.op = Op::AllocEventID;
         core.Fail("all %u event ids of %s are taken", kEventIds, Name(event));
     }
-    return static_cast<int8_t>(__builtin_ctz(free));
+    const int id = __builtin_ctz(free);
+    core.eventFetched[static_cast<size_t>(event)] |= static_cast<uint8_t>(1u << id);
+    return static_cast<int8_t>(id);
 }
 
 namespace {
@@ -179,7 +181,7 @@ Buffer* QueueState::Alloc(const Where& where) {
         ReleaseEvent(core, buffer->freeKind, buffer->freeEvent);
     }
     Report(core, Op::AllocTensor,
-           Ordering{static_cast<int32_t>(buffer->freeKind), buffer->freeEvent, buffer});
+           Ordering{static_cast<int32_t>(buffer->freeKind), buffer->freeEvent, -1, buffer});
     buffer->freeEvent = -1;
     buffer->state = TBufState::OCCUPIED;
     ++inUse;
@@ -199,7 +201,8 @@ void QueueState::Free(Buffer* buffer, HardEvent event, const Where& where) {
         buffer->freeEvent = TakeEvent(core, event, true);
     }
     --inUse;
-    Report(core, Op::FreeTensor, Ordering{static_cast<int32_t>(event), buffer->freeEvent, buffer});
+    Report(core, Op::FreeTensor,
+           Ordering{static_cast<int32_t>(event), buffer->freeEvent, -1, buffer});
 }
 
 void QueueState::EnQue(Buffer* buffer, uint32_t depth, HardEvent event, const Where& where) {
@@ -219,7 +222,7 @@ void QueueState::EnQue(Buffer* buffer, uint32_t depth, HardEvent event, const Wh
     ring[(head + queued) % kQueueDepth] = buffer;
     ++queued;
     ++core.openEnQue;
-    Report(core, Op::EnQue, Ordering{static_cast<int32_t>(event), buffer->enQueEvent, buffer});
+    Report(core, Op::EnQue, Ordering{static_cast<int32_t>(event), buffer->enQueEvent, -1, buffer});
 }
 
 Buffer* QueueState::DeQue(uint32_t, HardEvent event, const Where& where) {
@@ -241,7 +244,7 @@ Buffer* QueueState::DeQue(uint32_t, HardEvent event, const Where& where) {
     if (buffer->enQueEvent >= 0) {
         ReleaseEvent(core, event, buffer->enQueEvent);
     }
-    Report(core, Op::DeQue, Ordering{static_cast<int32_t>(event), buffer->enQueEvent, buffer});
+    Report(core, Op::DeQue, Ordering{static_cast<int32_t>(event), buffer->enQueEvent, -1, buffer});
     buffer->enQueEvent = -1;
     buffer->state = TBufState::DEQUE;
     return buffer;

@@ -57,7 +57,7 @@ void CheckEvent(Core& core, HardEvent event, int32_t id) {
         core.Fail("event id %d of %s belongs to a queue or to the pipe; take one with AllocEventID",
                   id, Name(event));
     }
-    if (id >= 6 && !((core.eventTaken[e] >> id) & 1)) {
+    if (id >= 6 && !(((core.eventTaken[e] | core.eventFetched[e]) >> id) & 1)) {
         core.Fail("event id %d of %s is the system's; take one with AllocEventID", id, Name(event));
     }
 }
@@ -179,8 +179,9 @@ void CrossSet(uint32_t mode, pipe_t pipe, uint32_t id, const Where& where) {
         }
     }
     core.crossMode[id] = static_cast<uint8_t>(mode + 1);
-    Report(core, Op::CrossCoreSetFlag,
-           Ordering{static_cast<int32_t>(mode), static_cast<int32_t>(id)});
+    Report(
+        core, Op::CrossCoreSetFlag,
+        Ordering{static_cast<int32_t>(mode), static_cast<int32_t>(id), static_cast<int32_t>(pipe)});
 
     Block& block = *core.owner;
     if (mode == 0) {
@@ -255,6 +256,7 @@ void SyncAllCores(bool vectorOnly, const Where& where) {
     }
     NeedResident(core);
     const uint32_t kind = vectorOnly ? 1 : 0;
+    Report(core, Op::SyncAll, Ordering{static_cast<int32_t>(kind), 0});
     const uint32_t needed = SyncTotal(*core.launch, vectorOnly) * ++core.syncAlls[kind];
     if (++core.launch->syncArrivals[kind] == needed) {
         core.launch->Announce();
@@ -265,7 +267,7 @@ void SyncAllCores(bool vectorOnly, const Where& where) {
         Yield(core);
     }
     core.wait = Wait::None;
-    Report(core, Op::SyncAll, Ordering{static_cast<int32_t>(kind)});
+    Report(core, Op::SyncAll, Ordering{static_cast<int32_t>(kind), 1});
 }
 
 void CheckEnd(Core& core) {

@@ -161,8 +161,16 @@ TEST_KERNEL(test_flags) {
     WaitFlag<HardEvent::MTE2_V>(loaded);
     pipe.ReleaseEventID<HardEvent::MTE2_V>(loaded);
     Muls(x, x, 3.0f, 256);
+    // With six ids taken, the next free one is of those that kernels may not just pick.
+    TEventID taken[6];
+    for (TEventID& id : taken) {
+        id = pipe.AllocEventID<HardEvent::V_MTE3>();
+    }
     const int32_t done = static_cast<int32_t>(GetTPipePtr()->FetchEventID(HardEvent::V_MTE3));
     SetFlag<HardEvent::V_MTE3>(done);
     WaitFlag<HardEvent::V_MTE3>(done);
+    for (TEventID id : taken) {
+        pipe.ReleaseEventID<HardEvent::V_MTE3>(id);
+    }
     DataCopy(Gm<float>(out), x, 256);
 }
