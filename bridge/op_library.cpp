@@ -3,8 +3,12 @@
 #include "op_library.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 
+#include <cstring>
+#include <fstream>
 #include <stdexcept>
+#include <vector>
 
 namespace kda::bridge {
 namespace {
@@ -17,6 +21,36 @@ constexpr const char* kWayOut =
 std::string LastLoaderError() {
     const char* text = dlerror();
     return text == nullptr ? "no further information" : text;
+}
+
+// Whether the file ends before its own headers say. dlopen maps such a file and then touches pages
+// that do not exist, which ends the process; what else can be wrong with it, dlopen reports itself.
+bool IsTruncated(const std::string& path) {
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    const uint64_t size = file ? static_cast<uint64_t>(file.tellg()) : 0;
+    Elf64_Ehdr header;
+    if (size < sizeof(header)) {
+        return false;
+    }
+    file.seekg(0);
+    file.read(reinterpret_cast<char*>(&header), sizeof(header));
+    if (!file || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr)) {
+        return false;
+    }
+    const uint64_t tableBytes = uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
+    if (header.e_phoff > size || tableBytes > size - header.e_phoff) {
+        return true;
+    }
+    std::vector<Elf64_Phdr> segments(header.e_phnum);
+    file.seekg(static_cast<std::streamoff>(header.e_phoff));
+    file.read(reinterpret_cast<char*>(segments.data()), static_cast<std::streamsize>(tableBytes));
+    for (const Elf64_Phdr& segment : segments) {
+        if (segment.p_offset > size || segment.p_filesz > size - segment.p_offset) {
+            return true;
+        }
+    }
+    return false;
 }
 
 }  // namespace
@@ -32,9 +66,11 @@ std::shared_ptr<OpLibrary> OpLibrary::Open(const std::string& path) {
     if (found != libraries->end()) {
         return found->second;
     }
-    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    const bool isTruncated = IsTruncated(path);
+    void* handle = isTruncated ? nullptr : dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-        throw std::runtime_error("cannot load the op library " + path + ": " + LastLoaderError() +
+        throw std::runtime_error("cannot load the op library " + path + ": " +
+                                 (isTruncated ? "the file is truncated" : LastLoaderError()) +
                                  ". " + kWayOut);
     }
     std::shared_ptr<OpLibrary> library(new OpLibrary(path, handle));

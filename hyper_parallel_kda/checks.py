@@ -8,6 +8,7 @@ names the option. Everything is checked before anything is sent to the device.
 """
 
 import math
+import numbers
 from dataclasses import dataclass
 
 import mindspore as ms
@@ -17,6 +18,7 @@ from .stage_table import REQUIRED, HostArraySpec, TensorSpec, ordered_dims
 HEAD_DIM = 128
 CHUNK_SIZE = 64
 FLOAT32_MAX = (2 - 2**-23) * 2.0**127
+FLOAT32_MIN = 2.0**-126
 
 FULL_CALL = (
     "npu_chunk_kda(q, k, v, g, beta, scale, safe_gate=True, use_gate_in_kernel=True, "
@@ -75,14 +77,16 @@ class Checker:
             if not isinstance(value, bool):
                 self.type_error(name, "a bool", _describe(value))
         elif spec.kind == "int":
-            if isinstance(value, bool) or not isinstance(value, int):
+            if isinstance(value, bool) or not isinstance(value, numbers.Integral):
                 self.type_error(name, "an int", _describe(value))
+            value = int(value)
         elif spec.kind == "float":
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
+            if isinstance(value, bool) or not isinstance(value, numbers.Real):
                 self.type_error(name, "a float", _describe(value))
-            if isinstance(value, float) and not math.isfinite(value):
+            if not isinstance(value, numbers.Integral) and not math.isfinite(value):
                 self.value_error(name, "a finite number", value)
-            if not -FLOAT32_MAX <= value <= FLOAT32_MAX:
+            # The kernels hold it in float32: neither infinity nor zero may come of it.
+            if not -FLOAT32_MAX <= value <= FLOAT32_MAX or 0 < abs(value) < FLOAT32_MIN:
                 self.value_error(name, "a number that float32 can hold", _describe(value))
             value = float(value)
         else:

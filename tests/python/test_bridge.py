@@ -194,6 +194,20 @@ def test_explicit_path_that_is_no_library(fake, monkeypatch, tmp_path, make_inpu
     prepare(make_inputs)
 
 
+@pytest.mark.parametrize("kept", (0.02, 0.5))
+def test_explicit_path_to_a_truncated_library(fake, monkeypatch, tmp_path, make_inputs, kept):
+    """The loader maps a file's parts before it looks at them: touching one past the end would end
+    the process."""
+    whole = fake.path.read_bytes()
+    broken = tmp_path / "libtruncated.so"
+    broken.write_bytes(whole[: int(kept * len(whole))])
+    monkeypatch.setenv(VARIABLE, str(broken))
+    with pytest.raises(RuntimeError, match=f"cannot load the op library {broken}: .*truncated"):
+        prepare(make_inputs)
+    monkeypatch.setenv(VARIABLE, str(fake.path))
+    prepare(make_inputs)
+
+
 def test_relative_path_is_made_absolute(fake, monkeypatch, make_inputs):
     monkeypatch.chdir(fake.path.parent)
     monkeypatch.setenv(VARIABLE, fake.path.name)

@@ -48,6 +48,11 @@ WRONG = [
     (dict(scale=True), TypeError, ["scale: expected a float, got bool True"]),
     (dict(scale=float("nan")), ValueError, ["scale: expected a finite number, got nan"]),
     (dict(scale=1e39), ValueError, ["scale: expected a number that float32 can hold", "1e+39"]),
+    (
+        dict(lower_bound=-1e-300),
+        ValueError,
+        ["lower_bound: expected a number that float32 can hold", "-1e-300"],
+    ),
     (dict(scale=10**400), ValueError, ["scale: expected a number that float32 can hold", "..."]),
     (dict(epsilon=float("inf")), ValueError, ["epsilon: expected a finite number, got inf"]),
     (dict(epsilon=-1.0), ValueError, ["epsilon: expected a number >= 0, got -1.0"]),
