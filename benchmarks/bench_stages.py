@@ -2,7 +2,7 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """Microseconds a token and head of every stage and of the whole op, on this machine.
 
-    python -m benchmarks.bench_stages [--batch 1] [--heads 4] [--tokens 1024] [--repeats 5]
+    python -m benchmarks.bench_stages [--batch 1] [--heads 4] [--tokens 1024] [--repeats 15]
 
 Beside the kernels (through the public Python API, on the simulator): the same mathematics in
 float32 NumPy with BLAS, and the time that float32 matmul at its measured peak would need for the
@@ -38,6 +38,9 @@ class Kernels:
         from tests.support import chain
 
         ms.set_device("CPU")
+        # Else MindSpore's dispatch and kernel threads spin on the cores that the op's threads need.
+        ms.runtime.launch_blocking()
+        ms.runtime.dispatch_threads_num(1)
         self.kda, self.chain, self.ms, self.x = kda, chain, ms, x
         self.named = chain.tensors(x)
         self.set_threads = ctypes.CDLL(loader.op_library_path()).ascendSimSetThreads
@@ -177,10 +180,11 @@ def measure_kernels(x, thread_counts, repeats, clock):
     kernels = Kernels(x)
     rows = {}
     calls = {**kernels.stages, "forward": kernels.forward, "forward + backward": kernels.training}
-    for threads in thread_counts:
-        if kernels.set_threads(threads) != 0:
-            raise RuntimeError(f"ascendSimSetThreads({threads}) failed")
-        for name, call in calls.items():
+    # Thread counts next to each other in time: what disturbs the machine disturbs both.
+    for name, call in calls.items():
+        for threads in thread_counts:
+            if kernels.set_threads(threads) != 0:
+                raise RuntimeError(f"ascendSimSetThreads({threads}) failed")
             rows.setdefault(name, {})[threads] = blas.best_time(call, repeats, clock=clock)
     return rows
 
@@ -248,7 +252,7 @@ def main(arguments=None):
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--heads", type=int, default=4)
     parser.add_argument("--tokens", type=int, default=1024)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument(
         "--cpu-time",
