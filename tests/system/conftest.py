@@ -10,8 +10,10 @@ import pytest
 
 
 def pytest_configure(config):
-    """While tests are collected: MindSpore takes no device once any kernel has run."""
-    ms.set_device(config.getoption("--device-target"))
+    """While tests are collected: MindSpore takes no other device once any kernel has run."""
+    target = config.getoption("--device-target")
+    if ms.get_context("device_target") != target:
+        ms.set_device(target)
 
 
 @pytest.fixture(scope="session")
