@@ -21,8 +21,8 @@ FLOAT32_MAX = (2 - 2**-23) * 2.0**127
 FLOAT32_MIN = 2.0**-126
 
 FULL_CALL = (
-    "npu_chunk_kda(q, k, v, g, beta, scale, safe_gate=True, use_gate_in_kernel=True, "
-    "a_log=a_log, dt_bias=dt_bias)"
+    "npu_chunk_kda(q, k, v, g, beta, scale, layout='BSND' or 'BNSD', safe_gate=True, "
+    "use_gate_in_kernel=True, a_log=a_log, dt_bias=dt_bias)"
 )
 
 _DTYPE_NAMES = {ms.bfloat16: "bfloat16", ms.float16: "float16", ms.float32: "float32"}
@@ -44,6 +44,7 @@ class Checker:
     def __init__(self, function):
         self.function = function
         self.sizes = {}
+        self.layout = None  # of the inputs, where the function has such an option
         self.io = None  # dtype of q, k, v and the caches, with the argument that set it
 
     def value_error(self, name, expected, got):
@@ -178,8 +179,10 @@ class Checker:
                 expected = sum(part.value for part in parts)
                 if got != expected:
                     origin = parts[0].origin
+                    # Axes in another order than `layout` says show up in the next tensor.
+                    hint = f"; layout is {self.layout!r}" if self.layout else ""
                     self.value_error(
-                        name, f"shape {text} with {dim} = {expected} ({origin})", list(shape)
+                        name, f"shape {text} with {dim} = {expected} ({origin}){hint}", list(shape)
                     )
             elif len(parts) == 1:
                 self._new_size(name, dim, got, text, shape)
@@ -228,6 +231,7 @@ def check_stage(stage, values, function=None):
     values = dict(values)
     for attr in stage.attrs:
         values[attr.name] = checker.attribute(attr, values[attr.name])
+    checker.layout = values.get("layout", values.get("input_layout"))
     checker.set_size("C", CHUNK_SIZE, "the chunk size")
     tensors = [spec for spec in stage.inputs if isinstance(spec, TensorSpec)]
     for spec in tensors:

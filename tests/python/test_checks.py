@@ -38,7 +38,7 @@ WRONG = [
     (dict(beta=bf16(1, 3, 65)), ValueError, ["beta: ", "B = 2 (as in q)", "[1, 3, 65]"]),
     (dict(g=ms.ops.zeros(SHAPE, ms.int8)), TypeError, ["g: expected bfloat16 or float32", "int8"]),
     (dict(a_log=bf16(3)), TypeError, ["a_log: expected float32, got bfloat16"]),
-    (dict(a_log=fp32(4)), ValueError, ["a_log: ", "Hv = 3 (as in v)", "[4]"]),
+    (dict(a_log=fp32(4)), ValueError, ["a_log: ", "Hv = 3 (as in v); layout is 'BNSD'", "[4]"]),
     (dict(a_log=None), ValueError, ["a_log: expected a float32 Tensor [Hv]", "got None"]),
     (dict(dt_bias=fp32(3)), ValueError, ["dt_bias: expected shape [Hv, K] or [384], got [3]"]),
     (dict(dt_bias=fp32(128, 3)), ValueError, ["dt_bias: ", "Hv = 3"]),
