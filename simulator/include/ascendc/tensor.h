@@ -51,17 +51,8 @@ public:
 
 private:
     T* Scalar(sim::Op op, uint32_t index, bool write, const sim::Where& where) const {
-        sim::Core& core = sim::This();
-        core.Begin(op, where);
-        const sim::Space space = sim::SpaceOf(local_.position);
-        if (space != sim::Space::Ub) {
-            core.Fail("a scalar access to a tensor in %s: only UB has one", sim::Name(space));
-        }
-        core.NeedVector();
-        uint8_t* address =
-            core.Check(local_, static_cast<int64_t>(index) * sizeof(T), sizeof(T), "the tensor");
-        sim::Report(core, op, {{address, sizeof(T), write, space}});
-        return reinterpret_cast<T*>(address);
+        return reinterpret_cast<T*>(sim::This().ScalarLocal(
+            op, local_, static_cast<int64_t>(index) * sizeof(T), sizeof(T), write, where));
     }
 
     sim::Local local_;
@@ -105,12 +96,8 @@ public:
 
 private:
     T* Scalar(sim::Op op, uint64_t index, bool write, const sim::Where& where) const {
-        sim::Core& core = sim::This();
-        core.Begin(op, where);
-        uint8_t* address = address_ + index * sizeof(T);
-        core.CheckGm(address, sizeof(T), write, "the tensor");
-        sim::Report(core, op, {{address, sizeof(T), write, sim::Space::Gm}});
-        return reinterpret_cast<T*>(address);
+        return reinterpret_cast<T*>(
+            sim::This().ScalarGm(op, address_ + index * sizeof(T), sizeof(T), write, where));
     }
 
     uint8_t* address_ = nullptr;

@@ -110,6 +110,7 @@ struct Core {
     bool vectorSync = false;  // a SyncAll among the AIVs only
 
     uint64_t tilingKey = 0;
+    void* checks[2] = {};  // what a hook's checks keep for this core
     size_t lastRange = 0;  // of the launch's GM ranges: the one hit last
 
     // Starts an instruction: counts it, notes it for messages.
@@ -157,6 +158,10 @@ struct Core {
     }
     // Checks a stretch of global memory against the launch's tensors.
     void CheckGm(const void* address, int64_t bytes, bool write, const char* operand);
+    // One element that the scalar pipe reads or writes: checked, reported, its host address.
+    uint8_t* ScalarLocal(Op which, const Local& local, int64_t offset, uint32_t bytes, bool write,
+                         const Where& at);
+    uint8_t* ScalarGm(Op which, uint8_t* address, uint32_t bytes, bool write, const Where& at);
 
     [[noreturn]] void OutOfBuffer(const Local& local, int64_t offset, int64_t bytes,
                                   const char* operand) const;

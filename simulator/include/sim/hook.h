@@ -10,10 +10,12 @@
 
 // The hook point. Every instruction reports what it touches through Report, once, after its checks
 // and before its effect. The plain library defines nothing and the call vanishes; a build with
-// SIM_HOOK_HEADER supplies its own Report in that header (a race checker, a cost model).
+// SIM_HOOK_HEADER supplies its own functions in that header (a race checker, a cost model). Kernels
+// are compiled once for all such libraries: what their headers hold inline must not call the hook.
 namespace sim {
 
 struct Core;
+struct LaunchState;
 
 // Bytes [base + i*outerStride + j*innerStride, + bytes) for i < outer, j < inner.
 struct Access {
@@ -43,6 +45,9 @@ namespace sim {
 #else
 inline void Report(Core&, Op, std::initializer_list<Access>) {}
 inline void Report(Core&, Op, const Ordering&) {}
+// Around all cores of a launch, on the launching thread. LaunchEnd may still fail the launch.
+inline void LaunchBegin(LaunchState&) {}
+inline void LaunchEnd(LaunchState&) {}
 #endif
 
 }  // namespace sim

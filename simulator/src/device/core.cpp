@@ -129,6 +129,26 @@ void Core::CheckGm(const void* address, int64_t bytes, bool write, const char* o
     }
 }
 
+uint8_t* Core::ScalarLocal(Op which, const Local& local, int64_t offset, uint32_t bytes, bool write,
+                           const Where& at) {
+    Begin(which, at);
+    const Space space = SpaceOf(local.position);
+    if (space != Space::Ub) {
+        Fail("a scalar access to a tensor in %s: only UB has one", Name(space));
+    }
+    NeedVector();
+    uint8_t* address = Check(local, offset, bytes, "the tensor");
+    Report(*this, which, {{address, bytes, write, space}});
+    return address;
+}
+
+uint8_t* Core::ScalarGm(Op which, uint8_t* address, uint32_t bytes, bool write, const Where& at) {
+    Begin(which, at);
+    CheckGm(address, bytes, write, "the tensor");
+    Report(*this, which, {{address, bytes, write, Space::Gm}});
+    return address;
+}
+
 void Core::Reset() {
     op = Op::Kernel;
     where = Where{"", 0};
@@ -161,6 +181,7 @@ void Core::Reset() {
     syncAlls[0] = syncAlls[1] = 0;
     wait = Wait::None;
     vectorSync = false;
+    checks[0] = checks[1] = nullptr;
     lastRange = 0;
 }
 

@@ -266,7 +266,9 @@ LaunchResult Launch(const LaunchSpec& spec) {
             return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
         });
         const uint32_t threads = spec.threads != 0 ? spec.threads : ThreadCount();
+        LaunchBegin(*launch);
         ThePool().Run(*launch, std::max(1u, std::min(threads, spec.blockDim)));
+        LaunchEnd(*launch);
         result.status = launch->aborted ? 1 : 0;
         result.error = launch->error;
     } catch (const std::exception& error) {

@@ -46,6 +46,7 @@ struct LaunchState {
     uint32_t workers = 0;
     std::vector<Block*> running;
     std::string error;
+    void* checker = nullptr;  // a hook's
 
     void Announce();                         // a joint release may have completed
     void Abort(const std::string& message);  // the first message stays

@@ -8,6 +8,8 @@ namespace sim {
 
 void Report(Core& core, Op op, std::initializer_list<Access> accesses);
 void Report(Core& core, Op op, const Ordering& ordering);
+inline void LaunchBegin(LaunchState&) {}
+inline void LaunchEnd(LaunchState&) {}
 
 }  // namespace sim
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+#include "check/checker.h"
+
+#include <cstdlib>
+#include <string>
+
+#include "device/launch_state.h"
+
+namespace sim {
+
+namespace {
+
+// ASCEND_SIM_CHECK: "off", or a list of checks; every check when it is not set.
+bool Selected(const char* name) {
+    const char* value = std::getenv("ASCEND_SIM_CHECK");
+    if (value == nullptr || *value == '\0') {
+        return true;
+    }
+    return ("," + std::string(value) + ",").find("," + std::string(name) + ",") !=
+           std::string::npos;
+}
+
+Checker* Of(const LaunchState& launch) {
+    return static_cast<Checker*>(launch.checker);
+}
+
+}  // namespace
+
+void Report(Core& core, Op op, std::initializer_list<Access> accesses) {
+    for (const std::unique_ptr<Check>& check : Of(*core.launch)->checks) {
+        if (check) {
+            check->OnAccess(core, op, accesses);
+        }
+    }
+}
+
+void Report(Core& core, Op op, const Ordering& ordering) {
+    for (const std::unique_ptr<Check>& check : Of(*core.launch)->checks) {
+        if (check) {
+            check->OnOrdering(core, op, ordering);
+        }
+    }
+}
+
+void LaunchBegin(LaunchState& launch) {
+    auto checker = std::make_unique<Checker>();
+    if (Selected("races")) {
+        checker->checks[kRaces] = MakeRaceCheck(launch, checker->findings);
+    }
+    launch.checker = checker.release();
+}
+
+void LaunchEnd(LaunchState& launch) {
+    const std::unique_ptr<Checker> checker(Of(launch));
+    launch.checker = nullptr;
+    for (const std::unique_ptr<Check>& check : checker->checks) {
+        if (check) {
+            check->OnEnd(launch);
+        }
+    }
+    if (!launch.aborted && !checker->findings.Empty()) {
+        launch.Abort(checker->findings.Text(launch.spec->kernel));
+    }
+}
+
+}  // namespace sim

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The hyper_parallel_kda authors
+#ifndef SIM_CHECK_HOOK_H
+#define SIM_CHECK_HOOK_H
+
+// The checked library's hook: included by sim/hook.h in the place of the empty one.
+namespace sim {
+
+void Report(Core& core, Op op, std::initializer_list<Access> accesses);
+void Report(Core& core, Op op, const Ordering& ordering);
+void LaunchBegin(LaunchState& launch);
+void LaunchEnd(LaunchState& launch);
+
+}  // namespace sim
+
+#endif  // SIM_CHECK_HOOK_H
