@@ -45,8 +45,10 @@ class Device:
         threads=1,
         resident=False,
         cores=24,
+        seed=0,
     ):
-        """Launches a kernel; `out` (an array, read and written) is changed in place."""
+        """Launches a kernel; `out` (an array, read and written) is changed in place. With seed None
+        the schedule is the environment's."""
         words = [int(value) for value in params]
         words += [0] * (128 - len(words))
         tiling = np.frombuffer(
@@ -61,6 +63,8 @@ class Device:
                 assert array.flags.c_contiguous
                 pointers[i] = array.ctypes.data
                 sizes[i] = array.nbytes
+        if seed is not None:
+            assert self.dll.ascendSimSetSchedule(ctypes.c_uint64(seed)) == 0
         error = ctypes.create_string_buffer(16384)
         status = self.dll.simTestLaunch(
             kernel.encode(),

@@ -8,17 +8,10 @@ import numpy as np
 import pytest
 
 from hyper_parallel_kda import stage_table as table
-from tests.support import stage_calls
 from tests.support.aclnn import BF16, INVALID, NULLPTR, TILING, AclnnError
+from tests.support.stage_calls import complete_call
 
 STAGES = pytest.mark.parametrize("stage", table.STAGES, ids=lambda stage: stage.name)
-
-
-def complete_call(stage, seed=0, **sizes):
-    dims = stage_calls.sizes(stage, **sizes)
-    values = stage_calls.attributes(stage)
-    arrays = stage_calls.tensors(stage, dims, values, np.random.default_rng(seed))
-    return {**values, **arrays}, stage_calls.outputs(stage, dims, values, arrays)
 
 
 def spread(array):

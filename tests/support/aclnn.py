@@ -63,6 +63,12 @@ _C_TYPES = {"double": ctypes.c_double, "int64_t": ctypes.c_int64, "bool": ctypes
 _ND = 2
 
 
+def _environment(name, otherwise):
+    """The library itself refuses what is not a number."""
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() else otherwise
+
+
 class AclnnError(RuntimeError):
     """A status other than 0, with the text that the library gave for it."""
 
@@ -97,8 +103,9 @@ class Library:
         if not described:
             raise RuntimeError(f"{path}: {self.last_error()}")
         self.ops = {op["type"]: op for op in json.loads(described)}
-        self._cores = int(os.environ.get("ASCEND_SIM_CORES", 24))
-        self._threads = int(os.environ.get("ASCEND_SIM_THREADS", os.cpu_count()))
+        self._cores = _environment("ASCEND_SIM_CORES", 24)
+        self._threads = _environment("ASCEND_SIM_THREADS", os.cpu_count())
+        self._seed = _environment("ASCEND_SIM_SCHEDULE", 0)
 
     @classmethod
     def kda(cls):
@@ -120,6 +127,12 @@ class Library:
             raise ValueError(f"ascendSimSetThreads({threads}) failed")
         self._threads = threads
 
+    def set_schedule(self, seed):
+        """0: the plain order of cores; else one made from the seed."""
+        if self.dll.ascendSimSetSchedule(ctypes.c_uint64(seed)) != 0:
+            raise ValueError(f"ascendSimSetSchedule({seed}) failed")
+        self._seed = seed
+
     @contextlib.contextmanager
     def cores(self, cores):
         before = self._cores
@@ -137,6 +150,15 @@ class Library:
             yield self
         finally:
             self.set_threads(before)
+
+    @contextlib.contextmanager
+    def schedule(self, seed):
+        before = self._seed
+        self.set_schedule(seed)
+        try:
+            yield self
+        finally:
+            self.set_schedule(before)
 
     def reset_counters(self):
         self.dll.ascendSimResetCounters()

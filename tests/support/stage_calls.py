@@ -52,3 +52,11 @@ def outputs(stage, dims, values, arrays):
             dtype = DTYPES[spec.dtype] if spec.dtype[0] != "=" else source.dtype
             wanted[spec.name] = (table.output_shape(spec, values, dims), dtype)
     return wanted
+
+
+def complete_call(stage, seed=0, **options):
+    """(arguments, outputs) of a call of the stage with random tensors."""
+    dims = sizes(stage, **options)
+    values = attributes(stage)
+    arrays = tensors(stage, dims, values, np.random.default_rng(seed))
+    return {**values, **arrays}, outputs(stage, dims, values, arrays)

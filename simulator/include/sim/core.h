@@ -109,6 +109,10 @@ struct Core {
     uint16_t waitFlag = 0;
     bool vectorSync = false;  // a SyncAll among the AIVs only
 
+    // Under a seeded schedule: GM accesses and cross-core flags until the turn ends; 0 = no end.
+    uint32_t turn = 0;
+    uint8_t pace = 0;
+
     uint64_t tilingKey = 0;
     void* checks[2] = {};  // what a hook's checks keep for this core
     size_t lastRange = 0;  // of the launch's GM ranges: the one hit last
@@ -131,6 +135,9 @@ struct Core {
             WrongCore();
         }
     }
+
+    // In front of everything that other cores can see or do something about.
+    void MayEndTurn();
 
     [[noreturn]] void WrongCore() const;
     [[noreturn]] void Fail(const char* format, ...) const __attribute__((format(printf, 2, 3)));
@@ -181,6 +188,12 @@ inline Core& This() {
 // Gives up the processor until the core's wait condition holds. Does not return when the launch
 // ends early.
 void Yield(Core& core);
+
+inline void Core::MayEndTurn() {
+    if (turn != 0 && --turn == 0) {
+        Yield(*this);
+    }
+}
 
 }  // namespace sim
 

@@ -56,6 +56,9 @@ KernelType RegisteredKernelType(const std::string& name);
 // Defaults: ASCEND_SIM_THREADS or the hardware threads; ASCEND_SIM_CORES or 24.
 uint32_t ThreadCount();
 uint32_t CoreCount();
+// What is wrong with the simulator's environment variables; empty when nothing is. While something
+// is, every launch fails with this text.
+std::string SettingsProblem();
 
 // Bytes that PlatformAscendC::GetLibApiWorkSpaceSize returns: the part of a kernel's workspace
 // argument in front of what GetUserWorkspace gives.
@@ -67,6 +70,8 @@ constexpr size_t kReservedWorkspaceBytes = 16 * 1024 * 1024;
 extern "C" {
 int ascendSimSetThreads(int threads);
 int ascendSimSetCores(int cores);
+// The order in which a launch's cores take turns: 0 the plain one, else one made from the seed.
+int ascendSimSetSchedule(uint64_t seed);
 void ascendSimResetCounters();
 // JSON text; returns the length needed (without the final zero), writes at most cap bytes.
 size_t ascendSimReadCounters(char* buffer, size_t cap);

@@ -4,10 +4,11 @@
 
 #include <sys/mman.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
+
+#include "settings.h"
 
 namespace sim {
 
@@ -15,12 +16,6 @@ namespace {
 
 constexpr size_t Slot(Space space) {
     return static_cast<size_t>(space);
-}
-
-// Fills fresh memories when ASCEND_SIM_POISON is set: NaN in every floating format.
-bool Poison() {
-    static const bool poison = std::getenv("ASCEND_SIM_POISON") != nullptr;
-    return poison;
 }
 
 }  // namespace
@@ -138,15 +133,23 @@ void Block::Main(void* argument) {
     }
 }
 
+bool Block::CanRun(uint32_t index) const {
+    return !fibers_[index].Done() && (cores_[index]->launch->aborted || Ready(*cores_[index]));
+}
+
+void Block::RunCore(uint32_t index) {
+    currentCore = cores_[index];
+    fibers_[index].Resume();
+    currentCore = nullptr;
+}
+
 bool Block::Run() {
     bool progress = false;
     for (bool again = true; again;) {
         again = false;
         for (uint32_t i = 0; i < count_; ++i) {
-            if (!fibers_[i].Done() && (cores_[i]->launch->aborted || Ready(*cores_[i]))) {
-                currentCore = cores_[i];
-                fibers_[i].Resume();
-                currentCore = nullptr;
+            if (CanRun(i)) {
+                RunCore(i);
                 again = progress = true;
             }
         }

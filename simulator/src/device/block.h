@@ -23,6 +23,9 @@ public:
     void Start(LaunchState& launch, uint32_t index, std::vector<std::unique_ptr<Stack>>& stacks);
     // Runs every core that can run until none can. True when something ran.
     bool Run();
+    // The same in parts, for seeded schedules: whether a core can run, and one turn of it.
+    bool CanRun(uint32_t index) const;
+    void RunCore(uint32_t index);
     bool Done() const;
     void CheckEnd();
     void Collect(Counters* total, std::vector<Region>* regions) const;

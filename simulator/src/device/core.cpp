@@ -88,6 +88,7 @@ void Core::WrongSpace(const Local& local, Space space, const char* operand) cons
 }
 
 void Core::CheckGm(const void* address, int64_t bytes, bool write, const char* operand) {
+    MayEndTurn();
     const std::vector<GmSpan>& spans = launch->spans;
     const uint8_t* begin = static_cast<const uint8_t*>(address);
     const uint8_t* end = begin + bytes;
@@ -182,6 +183,8 @@ void Core::Reset() {
     wait = Wait::None;
     vectorSync = false;
     checks[0] = checks[1] = nullptr;
+    turn = 0;
+    pace = 0;
     lastRange = 0;
 }
 

@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "block.h"
+#include "schedule.h"
+#include "settings.h"
 #include "statistics.h"
 
 namespace sim {
@@ -22,21 +24,43 @@ struct Worker {
     Counters total;
     std::vector<Region> regions;
 
-    void Work(LaunchState& launch);
+    uint32_t number = 0;
+    Schedule schedule;
+    size_t planned = 0;  // blocks taken from the worker's plan
+    std::vector<std::pair<Block*, uint32_t>> runnable;
+
+    void Work(LaunchState& launch, uint32_t which);
+    bool Sweep();
+    bool Turn(LaunchState& launch);
+    bool Take(LaunchState& launch, uint32_t* index);
     bool StartNext(LaunchState& launch);
     void Retire(LaunchState& launch);
 };
 
-bool Worker::StartNext(LaunchState& launch) {
-    if (launch.aborted) {
+bool Worker::Take(LaunchState& launch, uint32_t* index) {
+    if (launch.seed == 0) {
+        *index = launch.nextBlock.fetch_add(1);
+        return *index < launch.blocks;
+    }
+    const std::vector<uint32_t>& plan = launch.plan[number];
+    if (planned == plan.size()) {
         return false;
     }
-    const uint32_t index = launch.nextBlock.fetch_add(1);
-    if (index >= launch.blocks) {
+    *index = plan[planned++];
+    return true;
+}
+
+bool Worker::StartNext(LaunchState& launch) {
+    uint32_t index = 0;
+    if (launch.aborted || !Take(launch, &index)) {
         return false;
     }
     if (blocks.empty()) {
         blocks.emplace_back(new Block);
+    }
+    if (launch.seed != 0) {
+        // Whose garbage the block finds in its memories.
+        std::swap(blocks.back(), blocks[schedule.Pick(static_cast<uint32_t>(blocks.size()))]);
     }
     std::unique_ptr<Block> block = std::move(blocks.back());
     blocks.pop_back();
@@ -69,7 +93,41 @@ void Worker::Retire(LaunchState& launch) {
     }
 }
 
-void Worker::Work(LaunchState& launch) {
+// Every block as far as it goes.
+bool Worker::Sweep() {
+    bool progress = false;
+    for (std::unique_ptr<Block>& block : active) {
+        progress |= block->Run();
+    }
+    return progress;
+}
+
+// One turn of one core, or a new block.
+bool Worker::Turn(LaunchState& launch) {
+    runnable.clear();
+    for (std::unique_ptr<Block>& block : active) {
+        for (uint32_t i = 0; i < block->CoreCount(); ++i) {
+            if (block->CanRun(i)) {
+                runnable.emplace_back(block.get(), i);
+            }
+        }
+    }
+    if (runnable.empty()) {
+        return false;
+    }
+    if (active.size() < launch.activeLimit && schedule.StartsEarly() && StartNext(launch)) {
+        return true;
+    }
+    const auto [block, core] = runnable[schedule.Pick(static_cast<uint32_t>(runnable.size()))];
+    schedule.BeginTurn(block->CoreAt(core));
+    block->RunCore(core);
+    return true;
+}
+
+void Worker::Work(LaunchState& launch, uint32_t which) {
+    number = which;
+    schedule = Schedule(launch.seed, which);
+    planned = 0;
     total = Counters();
     regions.clear();
     for (;;) {
@@ -78,11 +136,7 @@ void Worker::Work(LaunchState& launch) {
             std::lock_guard<std::mutex> lock(launch.mutex);
             seen = launch.version;
         }
-        bool progress = false;
-        for (std::unique_ptr<Block>& block : active) {
-            progress |= block->Run();
-        }
-        if (progress) {
+        if (launch.seed == 0 ? Sweep() : Turn(launch)) {
             Retire(launch);
             continue;
         }
@@ -130,9 +184,9 @@ public:
         }
         launch.workers = count;
         for (uint32_t i = 1; i < count; ++i) {
-            members_[i - 1]->Begin(&launch);
+            members_[i - 1]->Begin(&launch, i);
         }
-        main_.Work(launch);
+        main_.Work(launch, 0);
         for (uint32_t i = 1; i < count; ++i) {
             members_[i - 1]->Join();
         }
@@ -146,9 +200,10 @@ public:
 private:
     struct Member {
         Member() : thread([this] { Loop(); }) { thread.detach(); }
-        void Begin(LaunchState* launch) {
+        void Begin(LaunchState* launch, uint32_t which) {
             std::lock_guard<std::mutex> lock(mutex);
             job = launch;
+            number = which;
             signal.notify_all();
         }
         void Join() {
@@ -160,7 +215,7 @@ private:
             for (;;) {
                 signal.wait(lock, [this] { return job != nullptr; });
                 lock.unlock();
-                worker.Work(*job);
+                worker.Work(*job, number);
                 lock.lock();
                 job = nullptr;
                 signal.notify_all();
@@ -170,6 +225,7 @@ private:
         std::mutex mutex;
         std::condition_variable signal;
         LaunchState* job = nullptr;
+        uint32_t number = 0;
         Worker worker;
         std::thread thread;
     };
@@ -186,6 +242,10 @@ Pool& ThePool() {
 }
 
 std::string Validate(const LaunchSpec& spec, LaunchState& launch) {
+    const std::string settings = SettingsProblem();
+    if (!settings.empty()) {
+        return "kernel " + spec.kernel + ": " + settings;
+    }
     launch.type = spec.type != KernelType::Unset ? spec.type : RegisteredKernelType(spec.kernel);
     if (launch.type == KernelType::Unset) {
         return "kernel " + spec.kernel +
@@ -266,11 +326,21 @@ LaunchResult Launch(const LaunchSpec& spec) {
             return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
         });
         const uint32_t threads = spec.threads != 0 ? spec.threads : ThreadCount();
+        const uint32_t workers = std::max(1u, std::min(threads, spec.blockDim));
+        launch->seed = ScheduleSeed();
+        if (launch->seed != 0) {
+            const uint32_t cores = spec.cores != 0 ? spec.cores : CoreCount();
+            launch->plan = PlanBlocks(launch->seed, spec.blockDim, workers);
+            launch->activeLimit = (cores + workers - 1) / workers;
+        }
         LaunchBegin(*launch);
-        ThePool().Run(*launch, std::max(1u, std::min(threads, spec.blockDim)));
+        ThePool().Run(*launch, workers);
         LaunchEnd(*launch);
         result.status = launch->aborted ? 1 : 0;
         result.error = launch->error;
+        if (launch->aborted && launch->seed != 0) {
+            result.error += " (under schedule " + std::to_string(launch->seed) + ")";
+        }
     } catch (const std::exception& error) {
         result.status = 1;
         result.error = "kernel " + spec.kernel + ": " + error.what();

@@ -3,12 +3,9 @@
 #include "statistics.h"
 
 #include <algorithm>
-#include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include "launch_state.h"
 #include "sim/sync_ops.h"
@@ -37,23 +34,6 @@ std::mutex& FiguresMutex() {
 std::map<std::string, KernelFigures>& Figures() {
     static auto* figures = new std::map<std::string, KernelFigures>;
     return *figures;
-}
-
-uint32_t FromEnvironment(const char* name, uint32_t fallback) {
-    const char* text = std::getenv(name);
-    const long value = text == nullptr ? 0 : std::strtol(text, nullptr, 10);
-    return value > 0 && value <= 4096 ? static_cast<uint32_t>(value) : fallback;
-}
-
-std::atomic<uint32_t>& Threads() {
-    static std::atomic<uint32_t> threads{
-        FromEnvironment("ASCEND_SIM_THREADS", std::max(1u, std::thread::hardware_concurrency()))};
-    return threads;
-}
-
-std::atomic<uint32_t>& Cores() {
-    static std::atomic<uint32_t> cores{FromEnvironment("ASCEND_SIM_CORES", 24)};
-    return cores;
 }
 
 std::string Summary(const Counters& counters) {
@@ -127,32 +107,9 @@ KernelType RegisteredKernelType(const std::string& name) {
     return KernelType::Unset;
 }
 
-uint32_t ThreadCount() {
-    return Threads();
-}
-uint32_t CoreCount() {
-    return Cores();
-}
-
 }  // namespace sim
 
 extern "C" {
-
-int ascendSimSetThreads(int threads) {
-    if (threads < 1 || threads > 4096) {
-        return 1;
-    }
-    sim::Threads() = static_cast<uint32_t>(threads);
-    return 0;
-}
-
-int ascendSimSetCores(int cores) {
-    if (cores < 1 || cores > 4096) {
-        return 1;
-    }
-    sim::Cores() = static_cast<uint32_t>(cores);
-    return 0;
-}
 
 void ascendSimResetCounters() {
     std::lock_guard<std::mutex> lock(sim::FiguresMutex());

@@ -159,6 +159,7 @@ void Barrier(pipe_t pipe, const Where& where) {
 void CrossSet(uint32_t mode, pipe_t pipe, uint32_t id, const Where& where) {
     Core& core = This();
     core.Begin(Op::CrossCoreSetFlag, where);
+    core.MayEndTurn();
     const KernelType type = core.launch->type;
     if (type != KernelType::Mix11 && type != KernelType::Mix12) {
         core.Fail("cross-core flags need a KERNEL_TYPE_MIX kernel");
@@ -232,6 +233,7 @@ void CrossSet(uint32_t mode, pipe_t pipe, uint32_t id, const Where& where) {
 void CrossWait(uint32_t id, const Where& where) {
     Core& core = This();
     core.Begin(Op::CrossCoreWaitFlag, where);
+    core.MayEndTurn();
     if (id >= kCrossFlags || (id >= kFirstReserved && id <= kLastReserved)) {
         core.Fail("flag %u: the flags are 0..10 and 15 (11..14 are SyncAll's)", id);
     }
@@ -251,6 +253,7 @@ void CrossWait(uint32_t id, const Where& where) {
 void SyncAllCores(bool vectorOnly, const Where& where) {
     Core& core = This();
     core.Begin(Op::SyncAll, where);
+    core.MayEndTurn();
     if (vectorOnly) {
         core.NeedVector();
     }

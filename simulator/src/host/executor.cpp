@@ -326,6 +326,11 @@ aclnnStatus PrepareOp(const char* opType, KernelEntry entry, const Argument* arg
         }
         *workspaceSize = 0;
         *executor = nullptr;
+        // The tiling below depends on them already.
+        const std::string settings = SettingsProblem();
+        if (!settings.empty()) {
+            throw StatusError(ACLNN_ERR_RUNTIME_ERROR, settings);
+        }
         Call call;
         FillCall(FindOperator(opType), arguments, count, true, call);
         auto prepared = std::make_unique<aclOpExecutor>();

@@ -174,3 +174,42 @@ TEST_KERNEL(test_flags) {
     }
     DataCopy(Gm<float>(out), x, 256);
 }
+
+// Races that the plain order hides. 0: every AIV draws a number from a counter in GM and signs the
+// place it got, without any order among the AIVs. 1: the AIC fills a table that its AIVs read
+// without waiting for it. 2: the same with the flag.
+TEST_KERNEL(test_races) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+    GET_TILING_DATA_WITH_STRUCT(TestParams, params, tiling);
+    const int64_t how = params.v[0];
+    constexpr int64_t kRows = 8;
+    if (how == 0) {
+        if ASCEND_IS_AIV {
+            GlobalTensor<int32_t> counter = Gm<int32_t>(workspace);
+            for (int32_t round = 0; round < 2; ++round) {
+                const int32_t place = counter.GetValue(0);
+                counter.SetValue(0, place + 1);
+                Gm<int32_t>(out).SetValue(place, static_cast<int32_t>(GetBlockIdx()) + 1);
+            }
+        }
+        return;
+    }
+    if ASCEND_IS_AIC {
+        for (int64_t i = 0; i < kRows; ++i) {
+            Gm<int32_t>(workspace).SetValue(GetBlockIdx() * kRows + i, static_cast<int32_t>(i + 1));
+        }
+        if (how == 2) {
+            CrossCoreSetFlag<2, PIPE_FIX>(3);
+        }
+    }
+    if ASCEND_IS_AIV {
+        if (how == 2) {
+            CrossCoreWaitFlag(3);
+        }
+        int32_t sum = 0;
+        for (int64_t i = 0; i < kRows; ++i) {
+            sum = sum * 10 + Gm<int32_t>(workspace).GetValue(GetBlockIdx() / 2 * kRows + i);
+        }
+        Gm<int32_t>(out).SetValue(GetBlockIdx() * 8, sum);
+    }
+}
