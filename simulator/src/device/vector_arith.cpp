@@ -66,16 +66,6 @@ struct SubReluF {
     }
 };
 
-// int32 and int16 wrap, so they compute unsigned where it matters.
-template <typename T>
-struct Arithmetic {
-    using Type = T;
-};
-template <>
-struct Arithmetic<int32_t> {
-    using Type = uint32_t;
-};
-
 // Half computes in float and rounds once.
 constexpr size_t kChunk = 512;
 
@@ -271,32 +261,31 @@ void RunTernary(const Walk& walk, const Operand& d, const Operand& a, const Oper
     RunRows<D, S, S>(walk, d, a, b, Ternary<D, S, F>());
 }
 
+// The loop of an element function for a type. int32 wraps, so sums and products of it compute
+// unsigned; comparisons must not.
 template <typename F>
-BinaryRun PickNumeric(DType type) {
+struct Binaries {
+    using Run = BinaryRun;
+    template <typename T>
+    static constexpr Run kLoop = RunBinary<T, F>;
+};
+template <typename F>
+struct Scalars {
+    using Run = ScalarRun;
+    template <typename T>
+    static constexpr Run kLoop = RunScalar<T, F>;
+};
+template <typename Loops, typename Int32>
+typename Loops::Run PickArithmetic(DType type) {
     switch (type) {
         case DType::F32:
-            return RunBinary<float, F>;
+            return Loops::template kLoop<float>;
         case DType::F16:
-            return RunBinary<half, F>;
+            return Loops::template kLoop<half>;
         case DType::I32:
-            return RunBinary<typename Arithmetic<int32_t>::Type, F>;
+            return Loops::template kLoop<Int32>;
         case DType::I16:
-            return RunBinary<int16_t, F>;
-        default:
-            return nullptr;
-    }
-}
-template <typename F>
-BinaryRun PickOrdered(DType type) {
-    switch (type) {
-        case DType::F32:
-            return RunBinary<float, F>;
-        case DType::F16:
-            return RunBinary<half, F>;
-        case DType::I32:
-            return RunBinary<int32_t, F>;
-        case DType::I16:
-            return RunBinary<int16_t, F>;
+            return Loops::template kLoop<int16_t>;
         default:
             return nullptr;
     }
@@ -305,15 +294,15 @@ BinaryRun PickOrdered(DType type) {
 BinaryRun PickBinary(Op op, DType type) {
     switch (op) {
         case Op::Add:
-            return PickNumeric<AddF>(type);
+            return PickArithmetic<Binaries<AddF>, uint32_t>(type);
         case Op::Sub:
-            return PickNumeric<SubF>(type);
+            return PickArithmetic<Binaries<SubF>, uint32_t>(type);
         case Op::Mul:
-            return PickNumeric<MulF>(type);
+            return PickArithmetic<Binaries<MulF>, uint32_t>(type);
         case Op::Max:
-            return PickOrdered<MaxF>(type);
+            return PickArithmetic<Binaries<MaxF>, int32_t>(type);
         case Op::Min:
-            return PickOrdered<MinF>(type);
+            return PickArithmetic<Binaries<MinF>, int32_t>(type);
         case Op::Div:
             return type == DType::F32 ? RunBinary<float, DivF> : RunBinary<half, DivF>;
         case Op::And:
@@ -321,9 +310,9 @@ BinaryRun PickBinary(Op op, DType type) {
         case Op::Or:
             return RunBinary<uint16_t, OrF>;
         case Op::AddRelu:
-            return PickOrdered<AddReluF>(type);
+            return PickArithmetic<Binaries<AddReluF>, int32_t>(type);
         case Op::SubRelu:
-            return PickOrdered<SubReluF>(type);
+            return PickArithmetic<Binaries<SubReluF>, int32_t>(type);
         case Op::FusedMulAdd:
             return type == DType::F32 ? RunTernary<float, float, FusedMulAddF>
                                       : RunTernary<half, half, FusedMulAddF>;
@@ -362,21 +351,6 @@ BinaryRun PickUnary(Op op, DType type) {
 }
 
 template <typename F>
-ScalarRun PickScalarNumeric(DType type) {
-    switch (type) {
-        case DType::F32:
-            return RunScalar<float, F>;
-        case DType::F16:
-            return RunScalar<half, F>;
-        case DType::I32:
-            return RunScalar<int32_t, F>;
-        case DType::I16:
-            return RunScalar<int16_t, F>;
-        default:
-            return nullptr;
-    }
-}
-template <typename F>
 ScalarRun PickScalarBits(DType type) {
     switch (type) {
         case DType::U16:
@@ -395,13 +369,13 @@ ScalarRun PickScalarBits(DType type) {
 ScalarRun PickScalar(Op op, DType type) {
     switch (op) {
         case Op::Adds:
-            return type == DType::I32 ? RunScalar<uint32_t, AddF> : PickScalarNumeric<AddF>(type);
+            return PickArithmetic<Scalars<AddF>, uint32_t>(type);
         case Op::Muls:
-            return type == DType::I32 ? RunScalar<uint32_t, MulF> : PickScalarNumeric<MulF>(type);
+            return PickArithmetic<Scalars<MulF>, uint32_t>(type);
         case Op::Maxs:
-            return PickScalarNumeric<MaxF>(type);
+            return PickArithmetic<Scalars<MaxF>, int32_t>(type);
         case Op::Mins:
-            return PickScalarNumeric<MinF>(type);
+            return PickArithmetic<Scalars<MinF>, int32_t>(type);
         case Op::ShiftLeft:
             return PickScalarBits<ShiftLeftF>(type);
         case Op::ShiftRight:
