@@ -2,6 +2,7 @@
 // Copyright 2026 The hyper_parallel_kda authors
 
 // Stage 7: the backward state scan.
+#include "common/infer.h"
 #include "common/op_params.h"
 #include "common/scan_tiling.h"
 #include "../op_kernel/chunk_kda_bwd_dhu_tiling_data.h"
@@ -74,8 +75,8 @@ ge::graphStatus InferShape(gert::InferShapeContext* context) {
     const int64_t chunks = (k->GetDim(2) + *chunkSize - 1) / *chunkSize;
     *context->GetOutputShape(kDh) =
         gert::Shape({k->GetDim(0), chunks, k->GetDim(1), kda::kKeyDim, kda::kValueDim});
-    *context->GetOutputShape(kDh0) =
-        gert::Shape({k->GetDim(0), k->GetDim(1), kda::kKeyDim, kda::kValueDim});
+    kda::InferOptional(context, kDh0,
+                       gert::Shape({k->GetDim(0), k->GetDim(1), kda::kKeyDim, kda::kValueDim}));
     *context->GetOutputShape(kDvScan) = *context->GetInputShape(kDv);
     return ge::GRAPH_SUCCESS;
 }

@@ -2,6 +2,7 @@
 // Copyright 2026 The hyper_parallel_kda authors
 
 // Stage 8: all input gradients from the states, their gradients and what bwd_prepare left.
+#include "common/infer.h"
 #include "common/op_params.h"
 #include "common/stage_tiling.h"
 #include "../op_kernel/chunk_kda_bwd_finalize_layout.h"
@@ -206,11 +207,11 @@ ge::graphStatus InferShape(gert::InferShapeContext* context) {
     gert::Shape perHead;
     perHead.SetDimNum(1);
     perHead.SetDim(0, gk.GetDim(1));
-    *context->GetOutputShape(kDaLog) = perHead;
+    kda::InferOptional(context, kDaLog, perHead);
     perHead.SetDimNum(2);
     perHead.SetDim(0, gk.GetDim(1));
     perHead.SetDim(1, gk.GetDim(3));
-    *context->GetOutputShape(kDdtBias) = perHead;
+    kda::InferOptional(context, kDdtBias, perHead);
     return ge::GRAPH_SUCCESS;
 }
 
@@ -220,8 +221,10 @@ ge::graphStatus InferDataType(gert::InferDataTypeContext* context) {
     context->SetOutputDataType(kDv, context->GetInputDataType(kV));
     context->SetOutputDataType(kDbeta, ge::DT_FLOAT);
     context->SetOutputDataType(kDg, context->GetInputDataType(kRawG));
+    // These fail where the output is absent.
     context->SetOutputDataType(kDaLog, ge::DT_FLOAT);
-    return context->SetOutputDataType(kDdtBias, ge::DT_FLOAT);
+    context->SetOutputDataType(kDdtBias, ge::DT_FLOAT);
+    return ge::GRAPH_SUCCESS;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Copyright 2026 The hyper_parallel_kda authors
 
 // Stage 3: the forward state scan.
+#include "common/infer.h"
 #include "common/op_params.h"
 #include "common/scan_tiling.h"
 #include "../op_kernel/chunk_kda_fwd_h_tiling_data.h"
@@ -57,15 +58,16 @@ ge::graphStatus InferShape(gert::InferShapeContext* context) {
     *context->GetOutputShape(kH) =
         gert::Shape({k->GetDim(0), chunks, k->GetDim(1), kda::kKeyDim, kda::kValueDim});
     *context->GetOutputShape(kVNew) = *context->GetInputShape(kU);
-    *context->GetOutputShape(kFinalState) =
-        gert::Shape({k->GetDim(0), k->GetDim(1), kda::kKeyDim, kda::kValueDim});
+    kda::InferOptional(context, kFinalState,
+                       gert::Shape({k->GetDim(0), k->GetDim(1), kda::kKeyDim, kda::kValueDim}));
     return ge::GRAPH_SUCCESS;
 }
 
 ge::graphStatus InferDataType(gert::InferDataTypeContext* context) {
     context->SetOutputDataType(kH, context->GetInputDataType(kK));
     context->SetOutputDataType(kVNew, context->GetInputDataType(kK));
-    return context->SetOutputDataType(kFinalState, ge::DT_FLOAT);
+    context->SetOutputDataType(kFinalState, ge::DT_FLOAT);  // fails when it is absent
+    return ge::GRAPH_SUCCESS;
 }
 
 }  // namespace

@@ -44,3 +44,25 @@ def test_the_gate_gradient_has_the_gates_dtype(library):
     arrays = stage_calls.tensors(stage, stage_calls.sizes(stage), values)
     arrays["raw_g"] = arrays["raw_g"].astype(np.float32)
     assert library.infer(stage.op, **values, **arrays)["dg"][1] == np.float32
+
+
+@pytest.mark.parametrize("stage", table.STAGES, ids=lambda stage: stage.name)
+def test_absent_outputs_are_left_alone(library, stage):
+    """What the caller leaves out has no shape object; the other outputs stay what they are."""
+    definitions = library.ops[stage.op]["outputs"]
+    optional = [output["name"] for output in definitions if output["optional"]]
+    values = stage_calls.attributes(stage)
+    arrays = stage_calls.tensors(stage, stage_calls.sizes(stage), values)
+    whole = library.infer(stage.op, **values, **arrays)
+    for absent in [*([name] for name in optional), optional]:
+        left = library.infer(stage.op, absent=absent, **values, **arrays)
+        assert left == {name: whole[name] for name in whole if name not in absent}
+
+
+def test_four_stages_have_optional_outputs(library):
+    with_optional = {
+        stage.name
+        for stage in table.STAGES
+        if any(output["optional"] for output in library.ops[stage.op]["outputs"])
+    }
+    assert with_optional == {"fwd_prepare", "fwd_h", "bwd_dhu", "bwd_finalize"}

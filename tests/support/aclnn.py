@@ -183,14 +183,17 @@ class Library:
         """The first phase only: a PreparedCall with workspace_size and executor."""
         return PreparedCall(self, self._op(op_type), arguments, dict(outputs or {}), in_place)
 
-    def infer(self, op_type, **arguments):
-        """{output: (shape, dtype)} by the operator's own InferShape and InferDataType."""
+    def infer(self, op_type, absent=(), **arguments):
+        """{output: (shape, dtype)} by the operator's own InferShape and InferDataType. The OPTIONAL
+        outputs named in `absent` are left out of the call."""
         op = self._op(op_type)
         with contextlib.ExitStack() as stack:
             pointers = []
             for param in op["c_params"]:
                 if param["role"] == "output":
-                    break
+                    name = op["outputs"][param["index"]]["name"]
+                    pointers.append(ctypes.c_void_p(None if name in absent else 1))
+                    continue
                 value = self._argument(op, param, arguments, stack)
                 if isinstance(value, ctypes._SimpleCData) and not isinstance(
                     value, ctypes.c_void_p | ctypes.c_char_p

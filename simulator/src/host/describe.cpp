@@ -131,7 +131,7 @@ Argument ReadArgument(const CParam& param, const void* pointer) {
     return Argument(*static_cast<const int64_t*>(pointer));
 }
 
-std::string InferJson(const Operator& op, const Call& call) {
+std::string InferJson(const Operator& op, const Call& call, const std::vector<bool>& present) {
     if (op.inferShape == nullptr || op.inferDataType == nullptr) {
         throw StatusError(ACLNN_ERR_INNER_INFERSHAPE_ERROR,
                           "no shape or data type inference is registered");
@@ -139,8 +139,8 @@ std::string InferJson(const Operator& op, const Call& call) {
     std::vector<gert::Shape> shapes(op.def.outputs.size());
     std::vector<ge::DataType> types(op.def.outputs.size(), ge::DT_UNDEFINED);
     TakeReportedText();
-    gert::InferShapeContext shapeContext(&call.node, &shapes);
-    gert::InferDataTypeContext typeContext(&call.node, &types);
+    gert::InferShapeContext shapeContext(&call.node, &shapes, &present);
+    gert::InferDataTypeContext typeContext(&call.node, &types, &present);
     const bool good = op.inferShape(&shapeContext) == ge::GRAPH_SUCCESS &&
                       op.inferDataType(&typeContext) == ge::GRAPH_SUCCESS;
     const std::string reported = TakeReportedText();
@@ -149,7 +149,10 @@ std::string InferJson(const Operator& op, const Call& call) {
     }
     std::string text = "[";
     for (size_t i = 0; i < shapes.size(); ++i) {
-        text += std::string(i == 0 ? "" : ", ") + "{\"name\": " + Quote(op.def.outputs[i].name) +
+        if (!present[i]) {
+            continue;
+        }
+        text += std::string(text.size() == 1 ? "" : ", ") + "{\"name\": " + Quote(op.def.outputs[i].name) +
                 ", \"dtype\": " + Quote(DataTypeName(types[i])) + ", \"shape\": [";
         for (size_t d = 0; d < shapes[i].GetDimNum(); ++d) {
             text += (d == 0 ? "" : ", ") + std::to_string(shapes[i].GetDim(d));
@@ -205,15 +208,23 @@ extern "C" int ascendSimInfer(const char* opType, const void* const* arguments, 
     return sim::GuardStatus("ascendSimInfer", [&] {
         const sim::Operator& op = sim::FindOperator(opType);
         std::vector<sim::Argument> values;
+        std::vector<bool> present(op.def.outputs.size(), true);
+        size_t given = 0;
         for (const sim::CParam& param : sim::CSignature(op.def)) {
-            if (param.role == sim::ParamRole::kOutput || values.size() >= count) {
+            if (given == count) {
                 break;
             }
-            values.push_back(sim::ReadArgument(param, arguments[values.size()]));
+            const void* argument = arguments[given++];
+            if (param.role == sim::ParamRole::kOutput) {
+                present[param.index] =
+                    argument != nullptr || op.def.outputs[param.index].paramType == ops::REQUIRED;
+            } else {
+                values.push_back(sim::ReadArgument(param, argument));
+            }
         }
         sim::Call call;
         sim::FillCall(op, values.data(), values.size(), false, call);
-        const std::string text = sim::InferJson(op, call);
+        const std::string text = sim::InferJson(op, call, present);
         *needed = text.size();
         if (buffer != nullptr && cap != 0) {
             std::memcpy(buffer, text.data(), std::min(cap, text.size()));

@@ -10,8 +10,9 @@ namespace gert {
 
 class InferDataTypeContext : public ExtendedKernelContext {
 public:
-    InferDataTypeContext(const ComputeNodeInfo* node, std::vector<ge::DataType>* outputs)
-        : ExtendedKernelContext(node), outputs_(outputs) {}
+    InferDataTypeContext(const ComputeNodeInfo* node, std::vector<ge::DataType>* outputs,
+                         const std::vector<bool>* present)
+        : ExtendedKernelContext(node), outputs_(outputs), present_(present) {}
 
     ge::DataType GetInputDataType(const size_t index) const {
         return TypeOf(InputByInstance(index));
@@ -26,7 +27,7 @@ public:
         return index < outputs_->size() ? (*outputs_)[index] : ge::DT_UNDEFINED;
     }
     ge::graphStatus SetOutputDataType(const size_t index, const ge::DataType dataType) {
-        if (index >= outputs_->size()) {
+        if (index >= outputs_->size() || !(*present_)[index]) {
             return ge::GRAPH_FAILED;
         }
         (*outputs_)[index] = dataType;
@@ -39,6 +40,7 @@ private:
     }
 
     std::vector<ge::DataType>* outputs_;
+    const std::vector<bool>* present_;
 };
 
 }  // namespace gert

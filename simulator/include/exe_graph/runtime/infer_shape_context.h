@@ -10,8 +10,10 @@ namespace gert {
 
 class InferShapeContext : public ExtendedKernelContext {
 public:
-    InferShapeContext(const ComputeNodeInfo* node, std::vector<Shape>* outputs)
-        : ExtendedKernelContext(node), outputs_(outputs) {}
+    // `present` says which OPTIONAL outputs the caller wants; the others have no shape.
+    InferShapeContext(const ComputeNodeInfo* node, std::vector<Shape>* outputs,
+                      const std::vector<bool>* present)
+        : ExtendedKernelContext(node), outputs_(outputs), present_(present) {}
 
     const Shape* GetInputShape(const size_t index) const { return ShapeOf(InputByInstance(index)); }
     const Shape* GetOptionalInputShape(const size_t irIndex) const {
@@ -24,7 +26,7 @@ public:
     const Tensor* GetOptionalInputTensor(const size_t irIndex) const { return InputByIr(irIndex); }
     const Tensor* GetRequiredInputTensor(const size_t irIndex) const { return InputByIr(irIndex); }
     Shape* GetOutputShape(const size_t index) {
-        return index < outputs_->size() ? &(*outputs_)[index] : nullptr;
+        return index < outputs_->size() && (*present_)[index] ? &(*outputs_)[index] : nullptr;
     }
 
 private:
@@ -33,6 +35,7 @@ private:
     }
 
     std::vector<Shape>* outputs_;
+    const std::vector<bool>* present_;
 };
 
 }  // namespace gert
