@@ -46,9 +46,11 @@ class Device:
         resident=False,
         cores=24,
         seed=0,
+        fresh=False,
     ):
-        """Launches a kernel; `out` (an array, read and written) is changed in place. With seed None
-        the schedule is the environment's."""
+        """Launches a kernel; `out` is changed in place. It is read and written; with `fresh` it is
+        an output, of which nothing is there at the start. With seed None the schedule is the
+        environment's."""
         words = [int(value) for value in params]
         words += [0] * (128 - len(words))
         tiling = np.frombuffer(
@@ -66,6 +68,7 @@ class Device:
         if seed is not None:
             assert self.dll.ascendSimSetSchedule(ctypes.c_uint64(seed)) == 0
         error = ctypes.create_string_buffer(16384)
+        self.dll.simTestSetFresh(int(fresh))
         status = self.dll.simTestLaunch(
             kernel.encode(),
             pointers,

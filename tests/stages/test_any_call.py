@@ -63,7 +63,7 @@ def mutate_attribute(chance, value):
 def mutated(chance, arguments, outputs):
     arguments, outputs = dict(arguments), dict(outputs)
     for _ in range(chance.choice([1, 1, 2, 3])):
-        name = chance.choice(list(arguments) + list(outputs))
+        name = chance.choice(list(arguments) + [name for name in outputs if outputs[name]])
         if name in outputs:
             shape, dtype = outputs[name]
             changed = [None, (shape[:-1] + (130,), dtype), (shape + (1,), dtype), (shape, np.int8)]

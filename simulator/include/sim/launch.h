@@ -20,6 +20,10 @@ enum class KernelType : uint8_t {
     Mix12,    // one cube and two vector cores a block
 };
 
+// What a stretch of global memory holds: data from the start; nothing at the start and a result at
+// the end; nothing at either.
+enum class GmRole : uint8_t { Given, Result, Scratch };
+
 // One stretch of global memory that the kernel may touch. Every GM access of a launch lies inside
 // one of them; messages name it.
 struct GmRange {
@@ -27,6 +31,7 @@ struct GmRange {
     size_t bytes = 0;
     std::string name;
     bool writable = true;
+    GmRole role = GmRole::Given;
 };
 
 struct LaunchSpec {

@@ -48,6 +48,9 @@ void LaunchBegin(LaunchState& launch) {
     if (Selected("races")) {
         checker->checks[kRaces] = MakeRaceCheck(launch, checker->findings);
     }
+    if (Selected("memory")) {
+        checker->checks[kMemory] = MakeMemoryCheck(launch, checker->findings);
+    }
     launch.checker = checker.release();
 }
 

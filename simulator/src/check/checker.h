@@ -31,6 +31,7 @@ struct Checker {
 };
 
 std::unique_ptr<Check> MakeRaceCheck(LaunchState& launch, Findings& findings);
+std::unique_ptr<Check> MakeMemoryCheck(LaunchState& launch, Findings& findings);
 
 }  // namespace sim
 

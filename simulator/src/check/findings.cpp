@@ -33,9 +33,16 @@ std::string Key(const Site& site) {
 }  // namespace
 
 void Findings::Add(const Core& core, Finding finding) {
-    std::string key = finding.kind + Key(finding.first) + Key(finding.second);
     if (finding.core.empty()) {
         finding.core = core.Title();
+    }
+    Add(std::move(finding));
+}
+
+void Findings::Add(Finding finding) {
+    std::string key = finding.kind + Key(finding.first) + Key(finding.second);
+    if (finding.first.where.line == 0 && finding.second.where.line == 0) {
+        key += "|" + finding.memory;
     }
     std::lock_guard<std::mutex> lock(mutex_);
     found_.emplace(std::move(key), std::move(finding));

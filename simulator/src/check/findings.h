@@ -33,6 +33,7 @@ struct Finding {
 class Findings {
 public:
     void Add(const Core& core, Finding finding);
+    void Add(Finding finding);  // that belongs to no core
     bool Empty() const;
     // The reports, ordered by kind and lines: the same text for every number of threads.
     std::string Text(const std::string& kernel) const;

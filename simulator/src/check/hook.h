@@ -4,6 +4,8 @@
 #define SIM_CHECK_HOOK_H
 
 // The checked library's hook: included by sim/hook.h in the place of the empty one.
+#define SIM_TRACKS_DEFINED  // device/defined.h
+
 namespace sim {
 
 void Report(Core& core, Op op, std::initializer_list<Access> accesses);

@@ -8,6 +8,7 @@
 #include <exception>
 #include <new>
 
+#include "defined.h"
 #include "settings.h"
 
 namespace sim {
@@ -22,9 +23,8 @@ constexpr size_t Slot(Space space) {
 
 struct Block::Memory {
     // L0A and L0B are address space only: their contents live in the float fractals.
-    static constexpr size_t kShadow = kFractals * 256 * sizeof(float);
-    static constexpr size_t kFixed = 2 * 196608 + 524288 + 131072 + 4096 + 8192;
-    static constexpr size_t kBytes = kFixed + 2 * 65536 + 2 * kShadow;
+    static constexpr size_t kBytes =
+        kTracksDefined ? 2 * kMemoryBytes + kMemoryBytes / 16 : kMemoryBytes;
 
     Memory() {
         base = static_cast<uint8_t*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
@@ -41,7 +41,7 @@ struct Block::Memory {
         biasTable = Take(next, 4096);
         fixBuf = Take(next, 8192);
         for (float*& shadow : shadows) {
-            shadow = reinterpret_cast<float*>(Take(next, kShadow));
+            shadow = reinterpret_cast<float*>(Take(next, kFractalFloatBytes));
         }
         l0a = Take(next, 65536);
         l0b = Take(next, 65536);
@@ -83,6 +83,10 @@ Block::Block() : memory_(new Memory), all_(new Core[3]) {
 
 Block::~Block() = default;
 
+uint8_t* Block::MemoryBase() const {
+    return memory_->base;
+}
+
 void Block::Start(LaunchState& launch, uint32_t index,
                   std::vector<std::unique_ptr<Stack>>& stacks) {
     const KernelType type = launch.type;
@@ -98,7 +102,7 @@ void Block::Start(LaunchState& launch, uint32_t index,
         cores_[count_++] = vectors_[sub];
     }
     if (Poison()) {
-        std::memset(memory_->base, 0xFF, Memory::kFixed);
+        std::memset(memory_->base, 0xFF, kFixedBytes);
     }
     for (uint32_t i = 0; i < count_; ++i) {
         Core& core = *cores_[i];

@@ -36,6 +36,13 @@ public:
     Core* Cube() { return cube_; }
     Core* Vector(uint32_t sub) { return vectors_[sub]; }
     uint32_t VectorCount() const { return vectorCount_; }
+    uint8_t* MemoryBase() const;
+
+    // The memories of one block, with L0A and L0B twice: as addresses and as float fractals. A
+    // checked library has as much again behind them, and two bytes for every 32 (defined.h).
+    static constexpr size_t kFixedBytes = 2 * 196608 + 524288 + 131072 + 4096 + 8192;
+    static constexpr size_t kFractalFloatBytes = kFractals * 256 * sizeof(float);
+    static constexpr size_t kMemoryBytes = kFixedBytes + 2 * 65536 + 2 * kFractalFloatBytes;
 
 private:
     static void Main(void* argument);

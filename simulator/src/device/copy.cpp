@@ -6,7 +6,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "launch_state.h"
+#include "defined.h"
 
 namespace sim {
 
@@ -55,6 +55,21 @@ void CopyRows(uint8_t* dst, int64_t dstStride, const uint8_t* src, int64_t srcSt
     for (uint32_t i = 0; i < count; ++i) {
         std::memcpy(dst + i * dstStride, src + i * srcStride, static_cast<size_t>(bytes));
     }
+}
+
+// The shadow of a copy of rows; to global memory with the atomic mode that is on. A template, so
+// that the plain library does not instantiate it.
+template <typename Copy>
+void TrackRows(Core& core, const Access& read, const Access& write, const Copy& copy) {
+    TrackCopy(core, read, write, [&](uint8_t* to, const uint8_t* from) {
+        if (write.space != Space::Gm || core.atomic == AtomicOp::None) {
+            CopyRows(to, copy.dstStride, from, copy.srcStride, copy.count, copy.bytes);
+            return;
+        }
+        for (uint32_t i = 0; i < copy.count; ++i) {
+            ShadowStore(core, to + i * copy.dstStride, from + i * copy.srcStride, copy.bytes);
+        }
+    });
 }
 
 template <typename T>
@@ -125,9 +140,12 @@ void CopyGmToLocal(const Local& dst, Global src, const BlockCopy& copy, const Wh
     uint8_t* to = core.Check(dst, 0, last * copy.dstStride + copy.bytes, "the destination");
     core.CheckGm(src.address, last * copy.srcStride + copy.bytes, false, "the source");
     const uint32_t bytes = static_cast<uint32_t>(copy.bytes);
-    Report(core, op,
-           {{src.address, bytes, false, Space::Gm, copy.count, copy.srcStride},
-            {to, bytes, true, space, copy.count, copy.dstStride}});
+    const Access read{src.address, bytes, false, Space::Gm, copy.count, copy.srcStride};
+    const Access write{to, bytes, true, space, copy.count, copy.dstStride};
+    Report(core, op, {read, write});
+    if constexpr (kTracksDefined) {
+        TrackRows(core, read, write, copy);
+    }
     CopyRows(to, copy.dstStride, src.address, copy.srcStride, copy.count, copy.bytes);
 }
 
@@ -150,9 +168,12 @@ void CopyLocalToGm(Global dst, const Local& src, DType type, const BlockCopy& co
     const uint8_t* from = core.Check(src, 0, last * copy.srcStride + copy.bytes, "the source");
     core.CheckGm(dst.address, last * copy.dstStride + copy.bytes, true, "the destination");
     const uint32_t bytes = static_cast<uint32_t>(copy.bytes);
-    Report(core, Op::DataCopyUb2Gm,
-           {{from, bytes, false, Space::Ub, copy.count, copy.srcStride},
-            {dst.address, bytes, true, Space::Gm, copy.count, copy.dstStride}});
+    const Access read{from, bytes, false, Space::Ub, copy.count, copy.srcStride};
+    const Access write{dst.address, bytes, true, Space::Gm, copy.count, copy.dstStride};
+    Report(core, Op::DataCopyUb2Gm, {read, write});
+    if constexpr (kTracksDefined) {
+        TrackRows(core, read, write, copy);
+    }
     for (uint32_t i = 0; i < copy.count; ++i) {
         StoreGm(core, dst.address + i * copy.dstStride, from + i * copy.srcStride, type,
                 copy.bytes);
@@ -188,9 +209,12 @@ void CopyLocalToLocal(const Local& dst, const Local& src, const BlockCopy& copy,
     uint8_t* d = core.Check(dst, 0, last * copy.dstStride + copy.bytes, "the destination");
     const uint8_t* s = core.Check(src, 0, last * copy.srcStride + copy.bytes, "the source");
     const uint32_t bytes = static_cast<uint32_t>(copy.bytes);
-    Report(core, op,
-           {{s, bytes, false, SpaceOf(src.position), copy.count, copy.srcStride},
-            {d, bytes, true, to, copy.count, copy.dstStride}});
+    const Access read{s, bytes, false, SpaceOf(src.position), copy.count, copy.srcStride};
+    const Access write{d, bytes, true, to, copy.count, copy.dstStride};
+    Report(core, op, {read, write});
+    if constexpr (kTracksDefined) {
+        TrackRows(core, read, write, copy);
+    }
     CopyRows(d, copy.dstStride, s, copy.srcStride, copy.count, copy.bytes);
 }
 
@@ -234,28 +258,41 @@ void CopyNd2Nz(const Local& dst, Global src, DType type, const AscendC::Nd2NzPar
         "the destination");
     core.CheckGm(src.address, lastMatrix * srcMatrix + lastRow * srcRow + rowBytes, false,
                  "the source");
-    Report(core, Op::DataCopyNd2Nz,
-           {{src.address, static_cast<uint32_t>(rowBytes), false, Space::Gm, p.nValue, srcRow,
-             p.ndNum, srcMatrix},
-            // Matrix by matrix; the columns of one are c0Stride apart.
-            {to, static_cast<uint32_t>(lastRow * nStride + kBlockBytes), true, Space::L1,
-             static_cast<uint32_t>(columns), c0Stride, p.ndNum, dstMatrix}});
+    const Access read{
+        src.address, static_cast<uint32_t>(rowBytes), false, Space::Gm, p.nValue, srcRow, p.ndNum,
+        srcMatrix};
+    // Matrix by matrix; the columns of one are c0Stride apart.
+    const Access write{to,
+                       static_cast<uint32_t>(lastRow * nStride + kBlockBytes),
+                       true,
+                       Space::L1,
+                       static_cast<uint32_t>(columns),
+                       c0Stride,
+                       p.ndNum,
+                       dstMatrix};
+    Report(core, Op::DataCopyNd2Nz, {read, write});
     const int64_t whole = rowBytes / kBlockBytes;
     const int64_t rest = rowBytes % kBlockBytes;
-    for (uint32_t matrix = 0; matrix < p.ndNum; ++matrix) {
-        for (uint32_t n = 0; n < p.nValue; ++n) {
-            const uint8_t* row = src.address + matrix * srcMatrix + n * srcRow;
-            uint8_t* out = to + matrix * dstMatrix + n * nStride;
-            for (int64_t c = 0; c < whole; ++c) {
-                std::memcpy(out + c * c0Stride, row + c * kBlockBytes, kBlockBytes);
-            }
-            if (rest != 0) {
-                std::memset(out + whole * c0Stride, 0, kBlockBytes);
-                std::memcpy(out + whole * c0Stride, row + whole * kBlockBytes,
-                            static_cast<size_t>(rest));
+    const auto run = [&](uint8_t* target, const uint8_t* source) {
+        for (uint32_t matrix = 0; matrix < p.ndNum; ++matrix) {
+            for (uint32_t n = 0; n < p.nValue; ++n) {
+                const uint8_t* row = source + matrix * srcMatrix + n * srcRow;
+                uint8_t* out = target + matrix * dstMatrix + n * nStride;
+                for (int64_t c = 0; c < whole; ++c) {
+                    std::memcpy(out + c * c0Stride, row + c * kBlockBytes, kBlockBytes);
+                }
+                if (rest != 0) {
+                    std::memset(out + whole * c0Stride, 0, kBlockBytes);
+                    std::memcpy(out + whole * c0Stride, row + whole * kBlockBytes,
+                                static_cast<size_t>(rest));
+                }
             }
         }
+    };
+    if constexpr (kTracksDefined) {
+        TrackCopy(core, read, write, run);
     }
+    run(to, src.address);
 }
 
 void CopyPadIn(const Local& dst, Global src, DType type, const PadIn& copy, const Where& where) {
@@ -292,29 +329,40 @@ void CopyPadIn(const Local& dst, Global src, DType type, const PadIn& copy, cons
     const int64_t last = copy.count - 1;
     uint8_t* to = core.Check(dst, 0, last * dstStride + blockBytes, "the destination");
     core.CheckGm(src.address, last * srcStride + copy.bytes, false, "the source");
-    Report(core, Op::DataCopyPadIn,
-           {{src.address, copy.bytes, false, Space::Gm, copy.count, srcStride},
-            {to, static_cast<uint32_t>(blockBytes), true, space, copy.count, dstStride}});
-    if (blockBytes == copy.bytes) {
-        CopyRows(to, dstStride, src.address, srcStride, copy.count, copy.bytes);
-        return;
-    }
-    for (uint32_t i = 0; i < copy.count; ++i) {
-        uint8_t* block = to + i * dstStride;
-        const int64_t end = left + copy.bytes;
-        if (copy.pad) {
-            for (int64_t b = 0; b < left; b += size) {
-                std::memcpy(block + b, &copy.value, static_cast<size_t>(size));
-            }
-            for (int64_t b = end; b < blockBytes; b += size) {
-                std::memcpy(block + b, &copy.value, static_cast<size_t>(size));
-            }
-        } else {
-            // Undefined on the device: NaN in every floating format shows who relies on it.
-            std::memset(block + end, 0xFF, static_cast<size_t>(blockBytes - end));
+    const Access read{src.address, copy.bytes, false, Space::Gm, copy.count, srcStride};
+    const Access write{to, static_cast<uint32_t>(blockBytes), true, space, copy.count, dstStride};
+    Report(core, Op::DataCopyPadIn, {read, write});
+    const auto run = [&](uint8_t* target, const uint8_t* source, uint64_t value) {
+        if (blockBytes == copy.bytes) {
+            CopyRows(target, dstStride, source, srcStride, copy.count, copy.bytes);
+            return;
         }
-        std::memcpy(block + left, src.address + i * srcStride, copy.bytes);
+        for (uint32_t i = 0; i < copy.count; ++i) {
+            uint8_t* block = target + i * dstStride;
+            const int64_t end = left + copy.bytes;
+            if (copy.pad) {
+                for (int64_t b = 0; b < left; b += size) {
+                    std::memcpy(block + b, &value, static_cast<size_t>(size));
+                }
+                for (int64_t b = end; b < blockBytes; b += size) {
+                    std::memcpy(block + b, &value, static_cast<size_t>(size));
+                }
+            } else {
+                // Undefined on the device: NaN in every floating format shows who relies on it,
+                // and a shadow of ones says that it is unwritten.
+                std::memset(block + end, 0xFF, static_cast<size_t>(blockBytes - end));
+            }
+            std::memcpy(block + left, source + i * srcStride, copy.bytes);
+        }
+    };
+    if constexpr (kTracksDefined) {
+        if (!copy.pad && blockBytes != copy.bytes) {
+            TrackPadding(core, write, "the padding behind blockLen, with isPad false");
+        }
+        TrackCopy(core, read, write,
+                  [&](uint8_t* target, const uint8_t* source) { run(target, source, 0); });
     }
+    run(to, src.address, copy.value);
 }
 
 void CopyPadOut(Global dst, const Local& src, DType type, const PadOut& copy, const Where& where) {
@@ -338,9 +386,12 @@ void CopyPadOut(Global dst, const Local& src, DType type, const PadOut& copy, co
     const int64_t last = copy.count - 1;
     const uint8_t* from = core.Check(src, 0, last * srcStride + copy.bytes, "the source");
     core.CheckGm(dst.address, last * dstStride + copy.bytes, true, "the destination");
-    Report(core, Op::DataCopyPadOut,
-           {{from, copy.bytes, false, Space::Ub, copy.count, srcStride},
-            {dst.address, copy.bytes, true, Space::Gm, copy.count, dstStride}});
+    const Access read{from, copy.bytes, false, Space::Ub, copy.count, srcStride};
+    const Access write{dst.address, copy.bytes, true, Space::Gm, copy.count, dstStride};
+    Report(core, Op::DataCopyPadOut, {read, write});
+    if constexpr (kTracksDefined) {
+        TrackRows(core, read, write, BlockCopy{copy.count, copy.bytes, srcStride, dstStride});
+    }
     if (core.atomic == AtomicOp::None) {
         CopyRows(dst.address, dstStride, from, srcStride, copy.count, copy.bytes);
         return;

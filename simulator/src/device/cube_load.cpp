@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "convert.h"
+#include "defined.h"
 #include "sim/cube_ops.h"
 
 namespace sim {
@@ -55,6 +56,25 @@ void Put(float* dst, const uint8_t* src, DType type, bool turn) {
     }
 }
 
+// Two 16x8 fractals of float are the columns of one square; transposed, they split again.
+void PutTransposed(float* dst, uint32_t second, const uint8_t* square, uint32_t side) {
+    float turned[16][16];
+    const float* source = reinterpret_cast<const float*>(square);
+    for (uint32_t r = 0; r < 16; ++r) {
+        for (uint32_t c = 0; c < 16; ++c) {
+            turned[c][r] = source[(c / 8) * 128 + r * 8 + c % 8];
+        }
+    }
+    for (uint32_t part = 0; part < 2; ++part) {
+        float* out = dst + part * second;
+        for (uint32_t r = 0; r < 16; ++r) {
+            for (uint32_t c = 0; c < 8; ++c) {
+                out[side == 0 ? r * 8 + c : c * 16 + r] = turned[r][part * 8 + c];
+            }
+        }
+    }
+}
+
 }  // namespace
 
 void LoadFractals(const Local& dst, const Local& src, DType type,
@@ -81,19 +101,32 @@ void LoadFractals(const Local& dst, const Local& src, DType type,
     }
     const uint8_t* from = core.Check(src, 0, high * kFractalBytes, "the source");
     core.Check(dst, 0, (last * (p.dstGap + 1) + 1) * kFractalBytes, "the destination");
-    Report(core, Op::LoadData,
-           {{from + low * kFractalBytes, kFractalBytes, false, Space::L1, p.repeatTimes,
-             p.srcStride * static_cast<int64_t>(kFractalBytes)},
-            {dst.Address(), kFractalBytes, true, SpaceOf(dst.position), p.repeatTimes,
-             (p.dstGap + 1) * static_cast<int64_t>(kFractalBytes)}});
+    const Access read{from + low * kFractalBytes,
+                      kFractalBytes,
+                      false,
+                      Space::L1,
+                      p.repeatTimes,
+                      p.srcStride * static_cast<int64_t>(kFractalBytes)};
+    const Access write{dst.Address(), kFractalBytes,
+                       true,          SpaceOf(dst.position),
+                       p.repeatTimes, (p.dstGap + 1) * static_cast<int64_t>(kFractalBytes)};
+    Report(core, Op::LoadData, {read, write});
     // L0A wants [m][k], which is the source's own order; L0B wants [k][n] from [n][k].
     const bool turn = (to.side == 1) != p.ifTranspose;
-    for (uint32_t i = 0; i < p.repeatTimes; ++i) {
-        const uint32_t fractal = to.first + i * (p.dstGap + 1u);
-        Put(core.fractals[to.side] + fractal * 256,
-            from + (p.startIndex + i * step) * kFractalBytes, type, turn);
-        core.fractalType[to.side][fractal] = type;
+    const auto run = [&](float* fractals, const uint8_t* source) {
+        for (uint32_t i = 0; i < p.repeatTimes; ++i) {
+            const uint32_t fractal = to.first + i * (p.dstGap + 1u);
+            Put(fractals + fractal * 256, source + (p.startIndex + i * step) * kFractalBytes, type,
+                turn);
+            core.fractalType[to.side][fractal] = type;
+        }
+    };
+    if constexpr (kTracksDefined) {
+        TrackCopy(core, read, write, [&](uint8_t*, const uint8_t* source) {
+            run(ShadowOf(core.fractals[to.side]), source - low * kFractalBytes);
+        });
     }
+    run(core.fractals[to.side], from);
 }
 
 void LoadFractalsGm(const Local& dst, Global src, DType type, const AscendC::LoadData2DParams& p,
@@ -114,27 +147,38 @@ void LoadFractalsGm(const Local& dst, Global src, DType type, const AscendC::Loa
     core.CheckGm(src.address, sourceBytes, false, "the source");
     uint8_t* to = core.Check(dst, 0, targetBytes, "the destination");
     const uint8_t* from = src.address + p.startIndex * static_cast<int64_t>(kFractalBytes);
-    Report(core, Op::LoadDataGm,
-           {{from, kFractalBytes, false, Space::Gm, p.repeatTimes,
-             p.srcStride * static_cast<int64_t>(kFractalBytes)},
-            {to, kFractalBytes, true, space, p.repeatTimes,
-             (p.dstGap + 1) * static_cast<int64_t>(kFractalBytes)}});
+    const int64_t sourceStep = p.srcStride * static_cast<int64_t>(kFractalBytes);
+    const int64_t targetStep = (p.dstGap + 1) * static_cast<int64_t>(kFractalBytes);
+    const Access read{from, kFractalBytes, false, Space::Gm, p.repeatTimes, sourceStep};
+    const Access write{to, kFractalBytes, true, space, p.repeatTimes, targetStep};
+    Report(core, Op::LoadDataGm, {read, write});
     if (space == Space::L1) {
         core.CheckAlign(dst, kBlockBytes, "the destination");
-        for (uint32_t i = 0; i < p.repeatTimes; ++i) {
-            std::memcpy(to + i * (p.dstGap + 1) * static_cast<int64_t>(kFractalBytes),
-                        from + i * p.srcStride * static_cast<int64_t>(kFractalBytes),
-                        kFractalBytes);
+        const auto run = [&](uint8_t* target, const uint8_t* source) {
+            for (uint32_t i = 0; i < p.repeatTimes; ++i) {
+                std::memcpy(target + i * targetStep, source + i * sourceStep, kFractalBytes);
+            }
+        };
+        if constexpr (kTracksDefined) {
+            TrackCopy(core, read, write, run);
         }
+        run(to, from);
         return;
     }
     const L0 target = FractalOf(core, dst);
-    for (uint32_t i = 0; i < p.repeatTimes; ++i) {
-        const uint32_t fractal = target.first + i * (p.dstGap + 1u);
-        Put(core.fractals[target.side] + fractal * 256,
-            from + i * p.srcStride * static_cast<int64_t>(kFractalBytes), type, target.side == 1);
-        core.fractalType[target.side][fractal] = type;
+    const auto run = [&](float* fractals, const uint8_t* source) {
+        for (uint32_t i = 0; i < p.repeatTimes; ++i) {
+            const uint32_t fractal = target.first + i * (p.dstGap + 1u);
+            Put(fractals + fractal * 256, source + i * sourceStep, type, target.side == 1);
+            core.fractalType[target.side][fractal] = type;
+        }
+    };
+    if constexpr (kTracksDefined) {
+        TrackCopy(core, read, write, [&](uint8_t*, const uint8_t* source) {
+            run(ShadowOf(core.fractals[target.side]), source);
+        });
     }
+    run(core.fractals[target.side], from);
 }
 
 void LoadTransposed(const Local& dst, const Local& src, DType type,
@@ -161,38 +205,32 @@ void LoadTransposed(const Local& dst, const Local& src, DType type,
     const uint32_t second = wide ? p.dstFracGap + 1u : 0u;
     const uint8_t* from = core.Check(src, 0, high * square, "the source");
     core.Check(dst, 0, (last * (p.dstGap + 1) + second + 1) * kFractalBytes, "the destination");
-    Report(core, Op::LoadDataWithTranspose,
-           {{from + low * square, static_cast<uint32_t>(square), false, Space::L1, p.repeatTimes,
-             p.srcStride * square},
-            {dst.Address(), kFractalBytes, true, SpaceOf(dst.position), wide ? 2u : 1u,
-             second * static_cast<int64_t>(kFractalBytes), p.repeatTimes,
-             (p.dstGap + 1) * static_cast<int64_t>(kFractalBytes)}});
-    for (uint32_t i = 0; i < p.repeatTimes; ++i) {
-        const uint8_t* block = from + (p.startIndex + i * step) * square;
-        const uint32_t fractal = to.first + i * (p.dstGap + 1u);
-        if (!wide) {
-            Put(core.fractals[to.side] + fractal * 256, block, type, to.side == 0);
+    const Access read{from + low * square, static_cast<uint32_t>(square), false, Space::L1,
+                      p.repeatTimes,       p.srcStride * square};
+    const Access write{dst.Address(),  kFractalBytes,
+                       true,           SpaceOf(dst.position),
+                       wide ? 2u : 1u, second * static_cast<int64_t>(kFractalBytes),
+                       p.repeatTimes,  (p.dstGap + 1) * static_cast<int64_t>(kFractalBytes)};
+    Report(core, Op::LoadDataWithTranspose, {read, write});
+    const auto run = [&](float* fractals, const uint8_t* start) {
+        for (uint32_t i = 0; i < p.repeatTimes; ++i) {
+            const uint8_t* block = start + (p.startIndex + i * step) * square;
+            const uint32_t fractal = to.first + i * (p.dstGap + 1u);
             core.fractalType[to.side][fractal] = type;
-            continue;
-        }
-        // Two 16x8 fractals are the columns of one square; transposed, they split again.
-        float turned[16][16];
-        const float* source = reinterpret_cast<const float*>(block);
-        for (uint32_t r = 0; r < 16; ++r) {
-            for (uint32_t c = 0; c < 16; ++c) {
-                turned[c][r] = source[(c / 8) * 128 + r * 8 + c % 8];
+            core.fractalType[to.side][fractal + second] = type;
+            if (wide) {
+                PutTransposed(fractals + fractal * 256, second * 256, block, to.side);
+            } else {
+                Put(fractals + fractal * 256, block, type, to.side == 0);
             }
         }
-        for (uint32_t part = 0; part < 2; ++part) {
-            float* out = core.fractals[to.side] + (fractal + part * second) * 256;
-            for (uint32_t r = 0; r < 16; ++r) {
-                for (uint32_t c = 0; c < 8; ++c) {
-                    out[to.side == 0 ? r * 8 + c : c * 16 + r] = turned[r][part * 8 + c];
-                }
-            }
-            core.fractalType[to.side][fractal + part * second] = type;
-        }
+    };
+    if constexpr (kTracksDefined) {
+        TrackCopy(core, read, write, [&](uint8_t*, const uint8_t* source) {
+            run(ShadowOf(core.fractals[to.side]), source - low * square);
+        });
     }
+    run(core.fractals[to.side], from);
 }
 
 void InitFractals(const Local& dst, DType type, uint32_t repeats, uint32_t blocks, uint32_t gap,
@@ -212,8 +250,12 @@ void InitFractals(const Local& dst, DType type, uint32_t repeats, uint32_t block
     const int64_t pitch = static_cast<int64_t>(blocks + gap) * unit;
     uint8_t* to = core.Check(dst, 0, (repeats - 1) * pitch + static_cast<int64_t>(blocks) * unit,
                              "the destination");
-    Report(core, Op::InitConstValue, {{to, blocks * unit, true, space, repeats, pitch}});
+    const Access write{to, blocks * unit, true, space, repeats, pitch};
+    Report(core, Op::InitConstValue, {write});
     const uint32_t size = SizeOf(type);
+    if constexpr (kTracksDefined) {
+        TrackWrite(core, write);
+    }
     if (space == Space::L1) {
         for (uint32_t r = 0; r < repeats; ++r) {
             for (uint32_t b = 0; b < blocks * unit; b += size) {
@@ -233,6 +275,9 @@ void InitFractals(const Local& dst, DType type, uint32_t repeats, uint32_t block
             const uint32_t fractal = first + r * (blocks + gap) + b;
             for (uint32_t i = 0; i < 256; ++i) {
                 core.fractals[side][fractal * 256 + i] = value;
+            }
+            if constexpr (kTracksDefined) {
+                std::memset(ShadowOf(core.fractals[side] + fractal * 256), 0, 256 * sizeof(float));
             }
             core.fractalType[side][fractal] = type;
         }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "convert.h"
+#include "defined.h"
 #include "sim/cube_ops.h"
 
 namespace sim {
@@ -192,6 +193,10 @@ void MatrixMultiply(const Local& c, const Local& a, const Local& b, DType type, 
                 std::memcpy(result + (n1 * mBlocks * 16 + r) * 16, row + n1 * 16, 64);
             }
         }
+    }
+    if constexpr (kTracksDefined) {
+        TrackMmad(core, c, a, b, bias != nullptr ? bias->Address() : nullptr, ck, p.m, p.n, p.k,
+                  accumulate);
     }
     const size_t left = static_cast<size_t>(a.Address() - core.memory[size_t(Space::L0A)]);
     const size_t right = static_cast<size_t>(b.Address() - core.memory[size_t(Space::L0B)]);

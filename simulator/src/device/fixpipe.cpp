@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "convert.h"
-#include "launch_state.h"
+#include "defined.h"
 #include "sim/copy_ops.h"
 #include "sim/cube_ops.h"
 
@@ -123,10 +123,25 @@ void FixpipeToGm(Global dst, const Local& src, DType type, bool rowMajor,
         const int64_t matrix = p.dstNdStride * size;
         core.CheckGm(dst.address, (matrices - 1) * matrix + (p.mSize - 1) * pitch + rowBytes, true,
                      "the destination");
-        Report(core, Op::Fixpipe,
-               {read,
-                {dst.address, static_cast<uint32_t>(rowBytes), true, Space::Gm, p.mSize, pitch,
-                 matrices, matrix}});
+        const Access write{
+            dst.address, static_cast<uint32_t>(rowBytes), true, Space::Gm, p.mSize, pitch, matrices,
+            matrix};
+        Report(core, Op::Fixpipe, {read, write});
+        if constexpr (kTracksDefined) {
+            TrackCopy(core, read, write, [&](uint8_t* to, const uint8_t* shadow) {
+                for (uint32_t nd = 0; nd < matrices; ++nd) {
+                    for (uint32_t i = 0; i < p.mSize; ++i) {
+                        for (uint32_t n1 = 0; n1 < stripes; ++n1) {
+                            ShadowElements(to + nd * matrix + i * pitch + n1 * 16 * size,
+                                           static_cast<uint32_t>(size),
+                                           shadow + nd * p.srcNdStride * 1024ll +
+                                               (n1 * p.srcStride + i) * 64ll,
+                                           4, 16, core.atomic != AtomicOp::None);
+                        }
+                    }
+                }
+            });
+        }
         const bool plain = core.atomic == AtomicOp::None;
         const bool direct = plain && !p.reluEn && !core.saturate;
         for (uint32_t nd = 0; nd < matrices; ++nd) {
@@ -158,10 +173,23 @@ void FixpipeToGm(Global dst, const Local& src, DType type, bool rowMajor,
     const int64_t blockBytes = columns * size;
     core.CheckGm(dst.address, (outStripes - 1) * pitch + p.mSize * blockBytes, true,
                  "the destination");
-    Report(core, Op::Fixpipe,
-           {read,
-            {dst.address, static_cast<uint32_t>(p.mSize * blockBytes), true, Space::Gm, outStripes,
-             pitch}});
+    const Access write{dst.address, static_cast<uint32_t>(p.mSize * blockBytes),
+                       true,        Space::Gm,
+                       outStripes,  pitch};
+    Report(core, Op::Fixpipe, {read, write});
+    if constexpr (kTracksDefined) {
+        TrackCopy(core, read, write, [&](uint8_t* to, const uint8_t* shadow) {
+            for (uint32_t s = 0; s < outStripes; ++s) {
+                const uint32_t column = s * columns;
+                for (uint32_t i = 0; i < p.mSize; ++i) {
+                    ShadowElements(
+                        to + s * pitch + i * blockBytes, static_cast<uint32_t>(size),
+                        shadow + (column / 16 * p.srcStride + i) * 64ll + column % 16 * 4, 4,
+                        columns, core.atomic != AtomicOp::None);
+                }
+            }
+        });
+    }
     for (uint32_t s = 0; s < outStripes; ++s) {
         const uint32_t column = s * columns;
         for (uint32_t i = 0; i < p.mSize; ++i) {
@@ -190,9 +218,19 @@ void FixpipeToL1(const Local& dst, const Local& src, DType type, const FixpipePa
     const float* from = Source(core, src, p, 1);
     const int64_t pitch = p.dstStride * 32ll;
     uint8_t* to = core.Check(dst, 0, (stripes - 1) * pitch + p.mSize * 32ll, "the destination");
-    Report(core, Op::Fixpipe,
-           {{from, p.mSize * 64u, false, Space::L0C, stripes, p.srcStride * 64ll},
-            {to, p.mSize * 32u, true, Space::L1, stripes, pitch}});
+    const Access read{from, p.mSize * 64u, false, Space::L0C, stripes, p.srcStride * 64ll};
+    const Access write{to, p.mSize * 32u, true, Space::L1, stripes, pitch};
+    Report(core, Op::Fixpipe, {read, write});
+    if constexpr (kTracksDefined) {
+        TrackCopy(core, read, write, [&](uint8_t* target, const uint8_t* shadow) {
+            for (uint32_t s = 0; s < stripes; ++s) {
+                for (uint32_t i = 0; i < p.mSize; ++i) {
+                    ShadowElements(target + s * pitch + i * 32, 2,
+                                   shadow + (s * p.srcStride + i) * 64ll, 4, 16, false);
+                }
+            }
+        });
+    }
     for (uint32_t s = 0; s < stripes; ++s) {
         for (uint32_t i = 0; i < p.mSize; ++i) {
             Convert(core, to + s * pitch + i * 32, from + (s * p.srcStride + i) * 16, type,

@@ -2,6 +2,7 @@
 // Copyright 2026 The hyper_parallel_kda authors
 #include <algorithm>
 
+#include "defined.h"
 #include "sim/pipe_state.h"
 
 namespace sim {
@@ -93,6 +94,9 @@ Buffer* PipeState::Add(TPosition position, uint32_t count, uint32_t bytes, const
         buffer.offset = next;
         buffer.bytes = rounded;
         next += rounded;
+        if constexpr (kTracksDefined) {
+            TrackBuffer(*core, &buffer, space, buffer.offset, rounded);
+        }
     }
     return first;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "convert.h"
+#include "defined.h"
 #include "vector_engine.h"
 #include "vector_math.h"
 
@@ -412,6 +413,13 @@ void VecBinary(Op op, DType type, const Local& dst, const Local& src0, const Loc
     CheckOverlap(core, walk, to, b, MayAccumulate(op, type, d, s1));
     Report(core, op,
            {AccessOf(a, walk, false), AccessOf(b, walk, false), AccessOf(to, walk, true)});
+    if constexpr (kTracksDefined) {
+        const Merge merge = op == Op::And                                        ? Merge::BitAnd
+                            : op == Op::Or                                       ? Merge::BitOr
+                            : op == Op::FusedMulAdd || op == Op::FusedMulAddRelu ? Merge::Keep
+                                                                                 : Merge::Any;
+        TrackLanes(core, walk, to, {{&a, "source 0"}, {&b, "source 1"}}, merge);
+    }
     PickBinary(op, type)(walk, to, a, b);
 }
 
@@ -428,6 +436,9 @@ void VecUnary(Op op, DType type, const Local& dst, const Local& src, const Lanes
     }
     CheckOverlap(core, walk, to, a, false);
     Report(core, op, {AccessOf(a, walk, false), AccessOf(to, walk, true)});
+    if constexpr (kTracksDefined) {
+        TrackLanes(core, walk, to, {{&a, "the source"}});
+    }
     PickUnary(op, type)(walk, to, a, a);
 }
 
@@ -448,6 +459,9 @@ void VecMulAddDst(DType type, DType sourceType, const Local& dst, const Local& s
     Report(core, Op::MulAddDst,
            {AccessOf(a, walk, false), AccessOf(b, walk, false), AccessOf(to, walk, false),
             AccessOf(to, walk, true)});
+    if constexpr (kTracksDefined) {
+        TrackLanes(core, walk, to, {{&a, "source 0"}, {&b, "source 1"}}, Merge::Keep);
+    }
     const BinaryRun run = type == DType::F16         ? RunTernary<half, half, MulAddDstF>
                           : sourceType == DType::F16 ? RunTernary<float, half, MulAddDstF>
                                                      : RunTernary<float, float, MulAddDstF>;
@@ -470,6 +484,9 @@ void VecScalar(Op op, DType type, const Local& dst, const Local& src, uint32_t s
     }
     CheckOverlap(core, walk, to, a, false);
     Report(core, op, {AccessOf(a, walk, false), AccessOf(to, walk, true)});
+    if constexpr (kTracksDefined) {
+        TrackLanes(core, walk, to, {{&a, "the source"}});
+    }
     PickScalar(op, type)(walk, to, a, scalar);
 }
 
@@ -486,6 +503,9 @@ void VecAxpy(DType type, DType sourceType, const Local& dst, const Local& src, u
     CheckOverlap(core, walk, to, a, false);
     Report(core, Op::Axpy,
            {AccessOf(a, walk, false), AccessOf(to, walk, false), AccessOf(to, walk, true)});
+    if constexpr (kTracksDefined) {
+        TrackLanes(core, walk, to, {{&a, "the source"}}, Merge::Keep);
+    }
     const float factor =
         sourceType == DType::F32 ? FloatOf(scalar) : HalfBitsToFloat(static_cast<uint16_t>(scalar));
     if (type == DType::F16) {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "convert.h"
+#include "defined.h"
 #include "vector_engine.h"
 
 namespace sim {
@@ -245,6 +246,9 @@ void VecCast(DType to, DType from, RoundMode round, const Local& dst, const Loca
     }
     CheckOverlap(core, walk, out, in, false);
     Report(core, Op::Cast, {AccessOf(in, walk, false), AccessOf(out, walk, true)});
+    if constexpr (kTracksDefined) {
+        TrackLanes(core, walk, out, {{&in, "the source"}});
+    }
     if (from == DType::BF16 && to == DType::F32) {
         return RunRows<float, uint16_t, uint16_t>(walk, out, in, in, Bf16ToFloatRow());
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The hyper_parallel_kda authors
 #include "convert.h"
-#include "vector_engine.h"
+#include "defined.h"
 
 namespace sim {
 
@@ -160,6 +160,9 @@ void VecCompare(DType type, CMPMODE mode, const Local* dst, const Local& src0, c
            {AccessOf(a, walk, false),
             AccessOf(b, walk, false),
             {out, walk.rows * rowBytes, true, Space::Ub}});
+    if constexpr (kTracksDefined) {
+        TrackCompare(core, walk, a, src1 != nullptr ? &b : nullptr, out, rowBytes);
+    }
     float scalarValue =
         type == DType::F16 ? HalfBitsToFloat(static_cast<uint16_t>(scalar)) : FloatOf(scalar);
     const bool scalarForm = src1 == nullptr;
@@ -210,6 +213,9 @@ void VecCompareMask(const Local& tensor, bool load, const Where& where) {
     core.CheckAlign(tensor, 16, "the tensor");
     uint8_t* bits = core.Check(tensor, 0, 16, "the tensor");
     Report(core, core.op, {{bits, 16, !load, Space::Ub}});
+    if constexpr (kTracksDefined) {
+        TrackCompareMask(core, bits, load);
+    }
     if (load) {
         std::memcpy(core.compareMask, bits, 16);
     } else {
@@ -282,6 +288,9 @@ void VecSelect(DType type, SELMODE mode, const Local& dst, const Local* select, 
             AccessOf(a, walk, false),
             AccessOf(b, walk, false),
             AccessOf(to, walk, true)});
+    if constexpr (kTracksDefined) {
+        TrackSelect(core, walk, to, a, src1 != nullptr ? &b : nullptr, bits, maskStep);
+    }
     alignas(32) uint8_t rowA[kRepeatBytes];
     alignas(32) uint8_t rowB[kRepeatBytes];
     alignas(32) uint8_t rowD[kRepeatBytes];

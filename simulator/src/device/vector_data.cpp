@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The hyper_parallel_kda authors
-#include "vector_engine.h"
+#include "defined.h"
 
 // Filling, copying and broadcasting blocks.
 namespace sim {
@@ -53,6 +53,9 @@ void VecDuplicate(DType type, const Local& dst, uint32_t scalar, const Lanes& la
         return;
     }
     Report(core, Op::Duplicate, {AccessOf(to, walk, true)});
+    if constexpr (kTracksDefined) {
+        TrackLanes(core, walk, to, {});
+    }
     if (size == 4) {
         RunRows<uint32_t, uint32_t, uint32_t>(walk, to, to, to, Fill<uint32_t>{scalar});
     } else {
@@ -74,6 +77,9 @@ void VecCopy(DType type, const Local& dst, const Local& src, const Lanes& lanes,
     }
     CheckOverlap(core, walk, to, from, false);
     Report(core, Op::Copy, {AccessOf(from, walk, false), AccessOf(to, walk, true)});
+    if constexpr (kTracksDefined) {
+        TrackLanes(core, walk, to, {{&from, "the source"}});
+    }
     if (size == 4) {
         RunRows<uint32_t, uint32_t, uint32_t>(walk, to, from, from, Take<uint32_t>());
     } else {
@@ -104,15 +110,23 @@ void VecBrcb(uint32_t elementBytes, const Local& dst, const Local& src, uint32_t
     if (to < from + sourceBytes && from < to + end) {
         core.Fail("source and destination overlap");
     }
-    Report(core, Op::Brcb,
-           {{from, static_cast<uint32_t>(sourceBytes), false, Space::Ub},
-            {to, kBlockBytes, true, Space::Ub, 8, d.block * static_cast<int64_t>(kBlockBytes),
-             repeats, d.repeat * static_cast<int64_t>(kBlockBytes)}});
-    if (elementBytes == 4) {
-        Spread<uint32_t>(to, d, from, repeats);
-    } else {
-        Spread<uint16_t>(to, d, from, repeats);
+    const Access read{from, static_cast<uint32_t>(sourceBytes), false, Space::Ub};
+    const Access write{to,      kBlockBytes,
+                       true,    Space::Ub,
+                       8,       d.block * static_cast<int64_t>(kBlockBytes),
+                       repeats, d.repeat * static_cast<int64_t>(kBlockBytes)};
+    Report(core, Op::Brcb, {read, write});
+    const auto run = [&](uint8_t* target, const uint8_t* source) {
+        if (elementBytes == 4) {
+            Spread<uint32_t>(target, d, source, repeats);
+        } else {
+            Spread<uint16_t>(target, d, source, repeats);
+        }
+    };
+    if constexpr (kTracksDefined) {
+        TrackCopy(core, read, write, run);
     }
+    run(to, from);
 }
 
 }  // namespace sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The hyper_parallel_kda authors
-#include "vector_engine.h"
+#include "defined.h"
 
 // Gathers, transposes and index vectors.
 namespace sim {
@@ -18,6 +18,13 @@ void CopySized(uint8_t* to, const uint8_t* from, uint32_t size) {
     } else {
         CopyElement<uint16_t>(to, from);
     }
+}
+
+void MoveSized(Core& core, uint8_t* to, const uint8_t* from, uint32_t size) {
+    if constexpr (kTracksDefined) {
+        TrackMove(core, to, from, size);
+    }
+    CopySized(to, from, size);
 }
 
 }  // namespace
@@ -46,6 +53,9 @@ void VecGather(DType type, const Local& dst, const Local& src, const Local& offs
             if (!walk.Takes(i)) {
                 continue;
             }
+            if constexpr (kTracksDefined) {
+                TrackControl(core, by.Lane(r, i), 4, "the offsets");
+            }
             uint32_t offset;
             std::memcpy(&offset, by.Lane(r, i), 4);
             const int64_t at = static_cast<int64_t>(srcBase) + offset;
@@ -53,7 +63,7 @@ void VecGather(DType type, const Local& dst, const Local& src, const Local& offs
                 core.Fail("offset %lld bytes is not a multiple of the element's %u bytes",
                           static_cast<long long>(at), size);
             }
-            CopySized(to.Lane(r, i), core.Check(src, at, size, "the source"), size);
+            MoveSized(core, to.Lane(r, i), core.Check(src, at, size, "the source"), size);
         }
     }
 }
@@ -73,6 +83,9 @@ void VecGatherb(DType type, const Local& dst, const Local& src, const Local& off
         return;
     }
     const uint8_t* by = core.Check(offsets, 0, static_cast<int64_t>(repeats) * 32, "the offsets");
+    if constexpr (kTracksDefined) {
+        TrackControl(core, by, static_cast<int64_t>(repeats) * 32, "the offsets");
+    }
     Report(core, Op::Gatherb,
            {{by, repeats * 32, false, Space::Ub},
             {src.Address(), src.capacity - static_cast<uint32_t>(src.offset), false, Space::Ub},
@@ -84,8 +97,12 @@ void VecGatherb(DType type, const Local& dst, const Local& src, const Local& off
             if (offset % kBlockBytes != 0) {
                 core.Fail("offset %u bytes is not a multiple of 32", offset);
             }
-            std::memcpy(to.base + r * to.row + b * to.block,
-                        core.Check(src, offset, kBlockBytes, "the source"), kBlockBytes);
+            uint8_t* block = to.base + r * to.row + b * to.block;
+            const uint8_t* taken = core.Check(src, offset, kBlockBytes, "the source");
+            if constexpr (kTracksDefined) {
+                TrackMove(core, block, taken, kBlockBytes);
+            }
+            std::memcpy(block, taken, kBlockBytes);
         }
     }
 }
@@ -118,6 +135,9 @@ void VecGatherMask(DType type, const Local& dst, const Local& src, const Local* 
             if (pattern != nullptr) {
                 const uint8_t* bits =
                     core.Check(*pattern, r * p.src1RepeatStride * 32ll + i / 8, 1, "the pattern");
+                if constexpr (kTracksDefined) {
+                    TrackControl(core, bits, 1, "the pattern");
+                }
                 take = ((*bits >> (i % 8)) & 1) != 0;
             } else {
                 take = fixedPattern == 7   ? true
@@ -131,7 +151,8 @@ void VecGatherMask(DType type, const Local& dst, const Local& src, const Local* 
                                static_cast<int64_t>(i / perBlock) * p.src0BlockStride * 32 +
                                i % perBlock * size;
             const uint8_t* from = core.Check(src, at, size, "the source");
-            CopySized(core.Check(dst, static_cast<int64_t>(count) * size, size, "the destination"),
+            MoveSized(core,
+                      core.Check(dst, static_cast<int64_t>(count) * size, size, "the destination"),
                       from, size);
             ++count;
         }
@@ -152,15 +173,23 @@ void VecTranspose16(DType, const Local& dst, const Local& src, const Where& wher
     core.CheckAlign(src, kBlockBytes, "the source");
     uint8_t* to = core.Check(dst, 0, 512, "the destination");
     const uint8_t* from = core.Check(src, 0, 512, "the source");
-    Report(core, Op::Transpose, {{from, 512, false, Space::Ub}, {to, 512, true, Space::Ub}});
-    uint16_t values[256];
-    std::memcpy(values, from, 512);
-    uint16_t* out = reinterpret_cast<uint16_t*>(to);
-    for (uint32_t r = 0; r < 16; ++r) {
-        for (uint32_t c = 0; c < 16; ++c) {
-            out[c * 16 + r] = values[r * 16 + c];
+    const Access read{from, 512, false, Space::Ub};
+    const Access write{to, 512, true, Space::Ub};
+    Report(core, Op::Transpose, {read, write});
+    const auto run = [](uint8_t* target, const uint8_t* source) {
+        uint16_t values[256];
+        std::memcpy(values, source, 512);
+        uint16_t* out = reinterpret_cast<uint16_t*>(target);
+        for (uint32_t r = 0; r < 16; ++r) {
+            for (uint32_t c = 0; c < 16; ++c) {
+                out[c * 16 + r] = values[r * 16 + c];
+            }
         }
+    };
+    if constexpr (kTracksDefined) {
+        TrackCopy(core, read, write, run);
     }
+    run(to, from);
 }
 
 void VecTransData(DType type, const Local* const* dst, const Local* const* src,
@@ -184,24 +213,35 @@ void VecTransData(DType type, const Local* const* dst, const Local* const* src,
                   p.srcRepStride);
     }
     for (uint32_t r = 0; r < p.repeatTimes; ++r) {
-        uint8_t block[16][kBlockBytes];
+        const uint8_t* from[16];
+        uint8_t* to[16];
         for (uint32_t i = 0; i < 16; ++i) {
-            const uint8_t* from =
-                core.Check(*src[i], r * p.srcRepStride * 32ll, kBlockBytes, "a source");
-            Report(core, Op::TransDataTo5HD, {{from, kBlockBytes, false, Space::Ub}});
-            std::memcpy(block[i], from, kBlockBytes);
+            from[i] = core.Check(*src[i], r * p.srcRepStride * 32ll, kBlockBytes, "a source");
+            to[i] = core.Check(*dst[i], r * p.dstRepStride * 32ll, kBlockBytes, "a destination");
+            Report(core, Op::TransDataTo5HD, {{from[i], kBlockBytes, false, Space::Ub}});
         }
         for (uint32_t i = 0; i < 16; ++i) {
-            uint8_t* to =
-                core.Check(*dst[i], r * p.dstRepStride * 32ll, kBlockBytes, "a destination");
-            Report(core, Op::TransDataTo5HD, {{to, kBlockBytes, true, Space::Ub}});
-            for (uint32_t j = 0; j < columns; ++j) {
-                // 32 bit: a destination row of 16 takes two of the addresses.
-                const uint32_t row = size == 2 ? j : i % 2 * 8 + j;
-                const uint32_t column = size == 2 ? i : i / 2;
-                std::memcpy(to + j * size, block[row] + column * size, size);
+            Report(core, Op::TransDataTo5HD, {{to[i], kBlockBytes, true, Space::Ub}});
+        }
+        const auto run = [&](int64_t shadow) {
+            uint8_t block[16][kBlockBytes];
+            for (uint32_t i = 0; i < 16; ++i) {
+                std::memcpy(block[i], from[i] + shadow, kBlockBytes);
             }
+            for (uint32_t i = 0; i < 16; ++i) {
+                for (uint32_t j = 0; j < columns; ++j) {
+                    // 32 bit: a destination row of 16 takes two of the addresses.
+                    const uint32_t row = size == 2 ? j : i % 2 * 8 + j;
+                    const uint32_t column = size == 2 ? i : i / 2;
+                    std::memcpy(to[i] + shadow + j * size, block[row] + column * size, size);
+                }
+            }
+        };
+        if constexpr (kTracksDefined) {
+            TrackTranspose(core, to, from);
+            run(kShadowOffset);
         }
+        run(0);
     }
 }
 
@@ -232,6 +272,9 @@ void VecIndex(DType type, const Local& dst, uint32_t first, const Lanes& lanes, 
         return;
     }
     Report(core, Op::CreateVecIndex, {AccessOf(to, walk, true)});
+    if constexpr (kTracksDefined) {
+        TrackLanes(core, walk, to, {});
+    }
     switch (type) {
         case DType::F32:
             return WriteIndex<float>(walk, to, FloatOf(first));

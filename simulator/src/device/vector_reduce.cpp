@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "convert.h"
-#include "vector_engine.h"
+#include "defined.h"
 
 namespace sim {
 
@@ -152,6 +152,10 @@ void VecReduce(Op op, DType type, const Local& dst, const Local& src, const Lane
     uint8_t* out = core.Check(dst, 0, (walk.rows - 1) * step + results * size, "the destination");
     Report(core, op,
            {AccessOf(from, walk, false), {out, results * size, true, Space::Ub, walk.rows, step}});
+    if constexpr (kTracksDefined) {
+        const uint32_t group = whole ? walk.lanes : pair ? 2 : kBlockBytes / size;
+        TrackGroups(core, walk, from, out, step, group, whole ? results * size : size);
+    }
     const bool sum = !IsMax(op) && !IsMin(op);
     const float filler = Filler(op);
     const uint32_t perBlock = kBlockBytes / size;
@@ -216,6 +220,12 @@ void VecReduceAll(Op op, DType type, const Local& dst, const Local& src, const L
            {AccessOf(from, walk, false),
             {scratch, static_cast<uint32_t>(workBytes), true, Space::Ub},
             {out, results * size, true, Space::Ub}});
+    if constexpr (kTracksDefined) {
+        std::memset(ShadowOf(scratch), 0xFF, static_cast<size_t>(workBytes));
+        TrackPadding(core, Access{scratch, static_cast<uint32_t>(workBytes), true, Space::Ub},
+                     "the work space of a reduction");
+        TrackTotal(core, walk, from, out, results * size);
+    }
     std::memset(scratch, 0xFF, static_cast<size_t>(workBytes));
     if (sum) {
         // The rows' sums, 64 at a time, then those in order.

@@ -30,6 +30,7 @@ struct OperandRange {
     size_t bytes = 0;
     bool writable = false;
     size_t address = 0;  // index of the entry parameter
+    sim::GmRole role = sim::GmRole::Given;
 };
 
 uint64_t AlignUp(uint64_t value) {
@@ -192,7 +193,9 @@ private:
             return;
         }
         if (ref < 0) {
-            AddRange(def.name, RangeBytes(*tensor), true);
+            // What lies between the elements of a strided view is not the kernel's to write.
+            AddRange(def.name, RangeBytes(*tensor), true,
+                     tensor->IsContiguous() ? GmRole::Result : GmRole::Given);
         }
     }
 
@@ -241,9 +244,11 @@ private:
     }
 
     void AddAddress(uint8_t* address) { executor_.addresses.push_back(address); }
-    void AddRange(const std::string& name, size_t bytes, bool writable) {
+    void AddRange(const std::string& name, size_t bytes, bool writable,
+                  GmRole role = GmRole::Given) {
         if (bytes != 0) {
-            executor_.ranges.push_back({name, bytes, writable, executor_.addresses.size() - 1});
+            executor_.ranges.push_back(
+                {name, bytes, writable, executor_.addresses.size() - 1, role});
         }
     }
 
@@ -271,20 +276,22 @@ LaunchSpec BuildLaunch(aclOpExecutor& executor, uint8_t* workspace) {
         entry(addresses);
     };
     for (const OperandRange& range : executor.ranges) {
-        spec.ranges.push_back(
-            {executor.addresses[range.address], range.bytes, range.name, range.writable});
+        spec.ranges.push_back({executor.addresses[range.address], range.bytes, range.name,
+                               range.writable, range.role});
     }
     for (const ContiguousCopy& copy : executor.copies) {
         const size_t address = copy.input != SIZE_MAX ? copy.input : copy.output;
         spec.ranges.push_back({executor.addresses[address], BytesOf(copy.view),
                                "contiguous copy of operand " + std::to_string(address),
-                               copy.scatter});
+                               copy.scatter, copy.gather ? GmRole::Given : GmRole::Result});
     }
     if (executor.kernelWorkspace != 0) {
-        spec.ranges.push_back({workspace, executor.kernelWorkspace, "workspace", true});
+        spec.ranges.push_back(
+            {workspace, executor.kernelWorkspace, "workspace", true, GmRole::Scratch});
     }
     if (executor.tilingBytes != 0) {
-        spec.ranges.push_back({executor.tiling.data(), executor.tilingBytes, "tiling", false});
+        spec.ranges.push_back(
+            {executor.tiling.data(), executor.tilingBytes, "tiling", false, GmRole::Given});
     }
     return spec;
 }

@@ -17,6 +17,12 @@ std::map<std::string, TestKernel>& Kernels() {
 
 }  // namespace
 
+// Whether `out` is an output, of which nothing is there at the start. Else it is read and written.
+static bool freshOutput = false;
+extern "C" void simTestSetFresh(int fresh) {
+    freshOutput = fresh != 0;
+}
+
 TestRegistrar::TestRegistrar(const char* name, TestKernel kernel) {
     Kernels()[name] = kernel;
 }
@@ -33,8 +39,11 @@ extern "C" int simTestLaunch(const char* name, void** buffers, const uint64_t* b
     spec.allResident = allResident != 0;
     spec.cores = cores;
     for (int i = 0; i < 6; ++i) {
-        spec.ranges.push_back(
-            sim::GmRange{buffers[i], static_cast<size_t>(bytes[i]), names[i], i == 3 || i == 4});
+        const sim::GmRole role = i == 4                  ? sim::GmRole::Scratch
+                                 : i == 3 && freshOutput ? sim::GmRole::Result
+                                                         : sim::GmRole::Given;
+        spec.ranges.push_back(sim::GmRange{buffers[i], static_cast<size_t>(bytes[i]), names[i],
+                                           i == 3 || i == 4, role});
     }
     const auto found = Kernels().find(name);
     if (found == Kernels().end()) {
