@@ -152,7 +152,8 @@ std::string InferJson(const Operator& op, const Call& call, const std::vector<bo
         if (!present[i]) {
             continue;
         }
-        text += std::string(text.size() == 1 ? "" : ", ") + "{\"name\": " + Quote(op.def.outputs[i].name) +
+        text += std::string(text.size() == 1 ? "" : ", ") +
+                "{\"name\": " + Quote(op.def.outputs[i].name) +
                 ", \"dtype\": " + Quote(DataTypeName(types[i])) + ", \"shape\": [";
         for (size_t d = 0; d < shapes[i].GetDimNum(); ++d) {
             text += (d == 0 ? "" : ", ") + std::to_string(shapes[i].GetDim(d));
