@@ -84,11 +84,11 @@ inline float Bf16BitsToFloat(uint16_t bits) {
 inline float HalfBitsToFloat(uint16_t half) {
     const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
     const uint32_t rest = half & 0x7FFFu;
-    // Scaling by 2^112 in float arithmetic normalises denormals exactly.
-    const float scaled = FloatOf(rest << 13) * FloatOf(0x77800000u);
+    // A subnormal half m * 2^-24 is (1 + m / 2^10) * 2^-14 less 2^-14, without a subnormal float.
+    const float normalised = FloatOf((rest << 13) + 0x38800000u) - FloatOf(0x38800000u);
+    const uint32_t finite = rest < 0x400u ? BitsOf(normalised) : (rest << 13) + 0x38000000u;
     const uint32_t infNan = 0x7F800000u | (rest << 13);
-    const uint32_t bits = rest >= 0x7C00u ? infNan : BitsOf(scaled);
-    return FloatOf(bits | sign);
+    return FloatOf((rest >= 0x7C00u ? infNan : finite) | sign);
 }
 
 // Nearest even, overflow to infinity.

@@ -77,6 +77,8 @@ int ascendSimSetThreads(int threads);
 int ascendSimSetCores(int cores);
 // The order in which a launch's cores take turns: 0 the plain one, else one made from the seed.
 int ascendSimSetSchedule(uint64_t seed);
+// 1: launches compute with subnormal floats; 0, the default: they count as zero.
+int ascendSimSetSubnormals(int keep);
 void ascendSimResetCounters();
 // JSON text; returns the length needed (without the final zero), writes at most cap bytes.
 size_t ascendSimReadCounters(char* buffer, size_t cap);

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "block.h"
+#include "float_mode.h"
 #include "schedule.h"
 #include "settings.h"
 #include "statistics.h"
@@ -125,6 +126,7 @@ bool Worker::Turn(LaunchState& launch) {
 }
 
 void Worker::Work(LaunchState& launch, uint32_t which) {
+    const FloatMode mode;
     number = which;
     schedule = Schedule(launch.seed, which);
     planned = 0;

@@ -94,6 +94,11 @@ Setting& Poisoned() {
     return *setting;
 }
 
+Setting& Subnormals() {
+    static Setting* setting = new Setting("ASCEND_SIM_SUBNORMALS", 0, 1, 0);
+    return *setting;
+}
+
 }  // namespace
 
 uint32_t ThreadCount() {
@@ -108,9 +113,12 @@ uint64_t ScheduleSeed() {
 bool Poison() {
     return Poisoned().Value() != 0;
 }
+bool KeepSubnormals() {
+    return Subnormals().Value() != 0;
+}
 
 std::string SettingsProblem() {
-    for (const Setting* setting : {&Threads(), &Cores(), &Seed(), &Poisoned()}) {
+    for (const Setting* setting : {&Threads(), &Cores(), &Seed(), &Poisoned(), &Subnormals()}) {
         const std::string problem = setting->Problem();
         if (!problem.empty()) {
             return problem;
@@ -133,5 +141,9 @@ int ascendSimSetCores(int cores) {
 
 int ascendSimSetSchedule(uint64_t seed) {
     return sim::Seed().Set(seed) ? 0 : 1;
+}
+
+int ascendSimSetSubnormals(int keep) {
+    return keep >= 0 && sim::Subnormals().Set(static_cast<uint64_t>(keep)) ? 0 : 1;
 }
 }

@@ -14,6 +14,11 @@ uint64_t ScheduleSeed();
 // ASCEND_SIM_POISON: fresh memories hold NaN in every floating format.
 bool Poison();
 
+// ASCEND_SIM_SUBNORMALS: launches compute with subnormal floats rather than take them for zero. The
+// manual does not say what the chip does, so kernels must be right either way; many processors take
+// a hundred times longer over a multiply-add with a subnormal operand, so zero is the default.
+bool KeepSubnormals();
+
 }  // namespace sim
 
 #endif  // SIM_SETTINGS_H
