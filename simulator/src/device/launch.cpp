@@ -40,8 +40,7 @@ struct Worker {
 
 bool Worker::Take(LaunchState& launch, uint32_t* index) {
     if (launch.seed == 0) {
-        *index = launch.nextBlock.fetch_add(1);
-        return *index < launch.blocks;
+        return launch.TakeBlock(number, index);
     }
     const std::vector<uint32_t>& plan = launch.plan[number];
     if (planned == plan.size()) {
@@ -185,6 +184,7 @@ public:
             members_.emplace_back(new Member);
         }
         launch.workers = count;
+        launch.ShareBlocks(count);
         for (uint32_t i = 1; i < count; ++i) {
             members_[i - 1]->Begin(&launch, i);
         }
@@ -266,6 +266,31 @@ std::string Validate(const LaunchSpec& spec, LaunchState& launch) {
 }
 
 }  // namespace
+
+void LaunchState::ShareBlocks(uint32_t count) {
+    shares.resize(count);
+    for (uint32_t i = 0; i < count; ++i) {
+        shares[i] = BlockShare{static_cast<uint32_t>(uint64_t{blocks} * i / count),
+                               static_cast<uint32_t>(uint64_t{blocks} * (i + 1) / count)};
+    }
+}
+
+bool LaunchState::TakeBlock(uint32_t worker, uint32_t* block) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (BlockShare& own = shares[worker]; own.next < own.end) {
+        *block = own.next++;
+        return true;
+    }
+    BlockShare& fullest =
+        *std::max_element(shares.begin(), shares.end(), [](BlockShare a, BlockShare b) {
+            return a.end - a.next < b.end - b.next;
+        });
+    if (fullest.next == fullest.end) {
+        return false;
+    }
+    *block = --fullest.end;
+    return true;
+}
 
 void LaunchState::Announce() {
     std::lock_guard<std::mutex> lock(mutex);

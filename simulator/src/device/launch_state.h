@@ -20,6 +20,12 @@ struct GmSpan {
     const GmRange* range;
 };
 
+// The blocks that a worker has still to start.
+struct BlockShare {
+    uint32_t next;
+    uint32_t end;
+};
+
 constexpr uint32_t kGenerations = 64;  // mode-0 sets a core may be ahead, bounded by kCrossMax
 
 struct LaunchState {
@@ -41,7 +47,6 @@ struct LaunchState {
     uint32_t activeLimit = 0;  // blocks that a worker starts while others can run
 
     std::atomic<bool> aborted{false};
-    std::atomic<uint32_t> nextBlock{0};
 
     // Sleeping and waking of workers, and the deadlock check.
     std::mutex mutex;
@@ -52,6 +57,12 @@ struct LaunchState {
     std::vector<Block*> running;
     std::string error;
     void* checker = nullptr;  // a hook's
+
+    // Neighbouring blocks go to one worker, so that a block of the next launch finds in its
+    // thread's cache what the same block of this launch wrote. Who runs out takes from the fullest.
+    std::vector<BlockShare> shares;
+    void ShareBlocks(uint32_t count);
+    bool TakeBlock(uint32_t worker, uint32_t* block);
 
     void Announce();                         // a joint release may have completed
     void Abort(const std::string& message);  // the first message stays
