@@ -29,11 +29,28 @@ def is_ascend():
 
 
 def op_library_path():
-    """Absolute path of the op library for the next call; RuntimeError when there is none.
+    """Absolute path of the op library for the next call; RuntimeError when there is none."""
+    return _library_for(is_ascend())
 
-    It is decided anew for each call, so correcting the environment variable is enough after an
+
+def choose_library():
+    """The op library for the next call and whether that call runs on an NPU.
+
+    Both are decided anew for each call, so correcting the environment variable is enough after an
     error.
     """
+    on_ascend = is_ascend()
+    path = _library_for(on_ascend)
+    if on_ascend and bridge().has_symbol(path, "ascendSimSetThreads"):
+        # The simulator works on host memory: an NPU's pointers would crash the process in it.
+        raise RuntimeError(
+            f"{path} is the CPU simulator, but MindSpore's device target is Ascend. Unset "
+            f"{OPAPI_VARIABLE}, or call mindspore.set_device('CPU')."
+        )
+    return path, on_ascend
+
+
+def _library_for(on_ascend):
     explicit = os.environ.get(OPAPI_VARIABLE)
     if explicit:
         path = Path(explicit).expanduser().absolute()
@@ -44,7 +61,7 @@ def op_library_path():
                 "or unset it to use the library that belongs to the package."
             )
         return str(path)
-    if is_ascend():
+    if on_ascend:
         if not ASCEND_LIBRARY.is_file():
             raise RuntimeError(
                 f"no op package for Ascend at {ASCEND_LIBRARY}. Build it with cann/build.sh and a "
@@ -63,15 +80,6 @@ def _announce_op_package():
     if str(ASCEND_PACKAGE) not in known:
         paths = [str(ASCEND_PACKAGE), *filter(None, known)]
         os.environ[CUSTOM_OPP_VARIABLE] = ":".join(paths)
-
-
-def check_target(path):
-    """The simulator works on host memory: an NPU's pointers would crash the process in it."""
-    if is_ascend() and bridge().has_symbol(path, "ascendSimSetThreads"):
-        raise RuntimeError(
-            f"{path} is the CPU simulator, but MindSpore's device target is Ascend. Unset "
-            f"{OPAPI_VARIABLE}, or call mindspore.set_device('CPU')."
-        )
 
 
 def _check_version():

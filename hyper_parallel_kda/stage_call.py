@@ -42,8 +42,8 @@ def run_stage(stage, values, function=None):
 
 
 def _call(stage, inputs, arrays, attributes, outputs, in_place):
-    path = loader.op_library_path()
     bridge = loader.bridge()
-    loader.check_target(path)
-    wait = not loader.is_ascend()
-    return bridge.call_stage(path, stage.op, inputs, arrays, attributes, outputs, in_place, wait)
+    path, on_ascend = loader.choose_library()
+    return bridge.call_stage(
+        path, stage.op, inputs, arrays, attributes, outputs, in_place, not on_ascend
+    )
