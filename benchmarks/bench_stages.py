@@ -6,8 +6,9 @@
 
 Beside the kernels (through the public Python API, on the simulator): the same mathematics in
 float32 NumPy with BLAS, and the time that float32 matmul at its measured peak would need for the
-floating-point operations of the chunk algorithm, all in one run. Ratios compare like with like: the
-same machine, the same minute, the same thread count.
+floating-point operations of the chunk algorithm, all in one run. Times are the shortest of the
+repeats. The thread counts take turns, call by call, and a kernel's speed-up is the median over
+these pairs, so that what disturbs the machine disturbs both sides.
 """
 
 import argparse
@@ -176,17 +177,24 @@ class Kernels:
 
 
 def measure_kernels(x, thread_counts, repeats, clock):
-    """{row: {threads: seconds}}"""
+    """{row: {threads: seconds}} and {row: speed-up of the last thread count over the first}"""
     kernels = Kernels(x)
-    rows = {}
+    rows, gains = {}, {}
     calls = {**kernels.stages, "forward": kernels.forward, "forward + backward": kernels.training}
-    # Thread counts next to each other in time: what disturbs the machine disturbs both.
+
+    def timed(call, threads):
+        if kernels.set_threads(threads) != 0:
+            raise RuntimeError(f"ascendSimSetThreads({threads}) failed")
+        call()  # afterwards every thread's cache holds what it holds in a loop of such calls
+        before = clock()
+        call()
+        return clock() - before
+
     for name, call in calls.items():
-        for threads in thread_counts:
-            if kernels.set_threads(threads) != 0:
-                raise RuntimeError(f"ascendSimSetThreads({threads}) failed")
-            rows.setdefault(name, {})[threads] = blas.best_time(call, repeats, clock=clock)
-    return rows
+        turns = [[timed(call, n) for n in thread_counts] for _ in range(repeats)]
+        rows[name] = dict(zip(thread_counts, np.min(turns, axis=0), strict=True))
+        gains[name] = np.median([turn[0] / turn[-1] for turn in turns])
+    return rows, gains
 
 
 def measure_numpy(x, thread_counts, repeats, clock):
@@ -209,7 +217,7 @@ def measure_numpy(x, thread_counts, repeats, clock):
     return rows, peaks
 
 
-def report(kernels, numpy_rows, peaks, x, thread_counts):
+def report(kernels, gains, numpy_rows, peaks, x, thread_counts):
     batch, heads, tokens, _ = x.g.shape
     per = 1e6 / (batch * heads * tokens)
     command = shlex.join(["python", "-m", "benchmarks.bench_stages", *sys.argv[1:]])
@@ -220,14 +228,14 @@ def report(kernels, numpy_rows, peaks, x, thread_counts):
     print("| us a token-head | " + " | ".join(head) + " | speed-up |")
     print("|---" * (len(thread_counts) + 2) + "|")
 
-    def row(name, times):
+    def row(name, times, gain=None):
         cells = [f"{per * times[n]:.2f}" for n in thread_counts]
-        gain = times[thread_counts[0]] / times[thread_counts[-1]]
+        gain = gain or times[thread_counts[0]] / times[thread_counts[-1]]
         print(f"| {name} | " + " | ".join(cells) + f" | {gain:.2f} |")
 
     for name, times in kernels.items():
         kind = "" if name.startswith("forward") else "stage "
-        row(kind + name, times)
+        row(kind + name, times, gains[name])
     for name, times in numpy_rows.items():
         row(f"NumPy float32, {name}", times)
     token_heads = batch * heads * tokens
@@ -267,8 +275,8 @@ def main(arguments=None):
         0, args.batch, args.tokens, args.heads, decay="medium", initial_state=True
     )
     numpy_rows, peaks = measure_numpy(x, args.threads, args.repeats, clock)
-    kernels = measure_kernels(x, args.threads, args.repeats, clock)
-    report(kernels, numpy_rows, peaks, x, args.threads)
+    kernels, gains = measure_kernels(x, args.threads, args.repeats, clock)
+    report(kernels, gains, numpy_rows, peaks, x, args.threads)
 
 
 if __name__ == "__main__":

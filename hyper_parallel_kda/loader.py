@@ -25,7 +25,7 @@ def is_ascend():
     """True when MindSpore's current device target is an Ascend NPU."""
     import mindspore
 
-    return mindspore.get_context("device_target") == "Ascend"
+    return mindspore.get_current_device().device_target == "Ascend"
 
 
 def op_library_path():
