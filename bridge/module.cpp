@@ -5,6 +5,7 @@
 #include "ms_extension/api.h"
 #include "include/runtime/pipeline/pipeline.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <exception>
 #include <future>
@@ -109,14 +110,23 @@ private:
 // reference, a queued task or the runner, then breaks the promise.
 using Completion = std::shared_ptr<std::promise<void>>;
 
+// The launches of one Python thread that nobody has waited for yet. After a failure the rest of them
+// is skipped: their inputs were not written.
+struct Batch {
+    std::vector<std::future<void>> launches;
+    std::shared_ptr<std::atomic<bool>> hasFailed = std::make_shared<std::atomic<bool>>(false);
+};
+
 class StageRunner : public ms::pynative::PyboostRunner {
 public:
     StageRunner(const std::string& name, std::shared_ptr<const Plan> plan,
-                std::vector<bool> isInputGiven, Completion completion)
+                std::vector<bool> isInputGiven, Completion completion,
+                std::shared_ptr<std::atomic<bool>> hasFailed)
         : PyboostRunner(name),
           plan_(std::move(plan)),
           isInputGiven_(std::move(isInputGiven)),
-          completion_(std::move(completion)) {}
+          completion_(std::move(completion)),
+          hasFailed_(std::move(hasFailed)) {}
 
     size_t CalcWorkspace() override {
         if (stream() == nullptr) {
@@ -133,10 +143,13 @@ public:
         }
         // To the caller only: MindSpore would give the error to whichever thread waits next.
         try {
-            LaunchOnHost();
+            if (!*hasFailed_) {
+                LaunchOnHost();
+            }
             completion_->set_value();
         } catch (...) {
             call_.reset();
+            *hasFailed_ = true;
             completion_->set_exception(std::current_exception());
         }
     }
@@ -182,12 +195,14 @@ private:
     std::shared_ptr<const Plan> plan_;
     std::vector<bool> isInputGiven_;
     Completion completion_;
+    std::shared_ptr<std::atomic<bool>> hasFailed_;
     std::unique_ptr<StageCall> call_;
 };
 
 std::vector<ms::Tensor> RunStage(const std::shared_ptr<const Plan>& plan,
                                  const std::vector<OptionalMsTensor>& inputs,
-                                 const Completion& completion) {
+                                 const Completion& completion,
+                                 const std::shared_ptr<std::atomic<bool>>& hasFailed) {
     std::vector<ms::Tensor> given;
     std::vector<bool> isInputGiven;
     for (const OptionalMsTensor& input : inputs) {
@@ -205,17 +220,18 @@ std::vector<ms::Tensor> RunStage(const std::shared_ptr<const Plan>& plan,
             outputs.emplace_back(TypeIdOf(std::get<0>(*spec)), std::get<1>(*spec));
         }
     }
-    auto runner =
-        std::make_shared<StageRunner>(plan->stage.op(), plan, std::move(isInputGiven), completion);
+    auto runner = std::make_shared<StageRunner>(plan->stage.op(), plan, std::move(isInputGiven),
+                                                completion, hasFailed);
     runner->Run(given, outputs);
     return outputs;
 }
 
 template <int Count>
 py::object Dispatch(const std::shared_ptr<const Plan>& plan,
-                    const std::vector<OptionalMsTensor>& inputs, const Completion& completion) {
-    auto run = [plan, completion](const std::vector<OptionalMsTensor>& tensors) {
-        return RunStage(plan, tensors, completion);
+                    const std::vector<OptionalMsTensor>& inputs, const Completion& completion,
+                    const std::shared_ptr<std::atomic<bool>>& hasFailed) {
+    auto run = [plan, completion, hasFailed](const std::vector<OptionalMsTensor>& tensors) {
+        return RunStage(plan, tensors, completion, hasFailed);
     };
     return ms::pynative::PyboostRunner::Call<Count>(std::string(plan->stage.op()), run, inputs);
 }
@@ -224,11 +240,12 @@ template <int... Counts>
 py::object DispatchByCount(std::integer_sequence<int, Counts...>, size_t count,
                            const std::shared_ptr<const Plan>& plan,
                            const std::vector<OptionalMsTensor>& inputs,
-                           const Completion& completion) {
+                           const Completion& completion,
+                           const std::shared_ptr<std::atomic<bool>>& hasFailed) {
     py::object result;
     bool isFound = false;
     ((static_cast<size_t>(Counts) == count
-          ? (result = Dispatch<Counts>(plan, inputs, completion), isFound = true)
+          ? (result = Dispatch<Counts>(plan, inputs, completion, hasFailed), isFound = true)
           : false),
      ...);
     if (!isFound) {
@@ -237,42 +254,54 @@ py::object DispatchByCount(std::integer_sequence<int, Counts...>, size_t count,
     return result;
 }
 
-// Blocks until the launch is over; throws what it threw.
-void WaitForLaunch(std::future<void> launched) {
-    launched.wait();
-    // MindSpore's own wait spins, which takes a core from the kernel; so it comes second.
+Batch& PendingLaunches() {
+    thread_local Batch batch;
+    return batch;
+}
+
+// Blocks until this thread's launches are over; throws what the first failed one threw.
+void WaitForLaunches() {
+    Batch batch = std::exchange(PendingLaunches(), Batch());
+    if (batch.launches.empty()) {
+        return;
+    }
+    for (const std::future<void>& launch : batch.launches) {
+        launch.wait();
+    }
+    // MindSpore's own wait spins, which takes a core from the kernels; so it comes second.
     mindspore::runtime::Pipeline::Get().WaitForward();
-    try {
-        launched.get();
-    } catch (const std::future_error&) {
-        throw std::runtime_error(
-            "MindSpore dropped this call from its queue after an earlier operation failed; call "
-            "again");
+    for (std::future<void>& launch : batch.launches) {
+        try {
+            launch.get();
+        } catch (const std::future_error&) {
+            throw std::runtime_error(
+                "MindSpore dropped this call from its queue after an earlier operation failed; "
+                "call again");
+        }
     }
 }
 
-// Returns the outputs that are present: None, one tensor or a tuple.
+// Returns the outputs that are present: None, one tensor or a tuple. On the CPU, where a launch is
+// synchronous work, wait_for_launches must follow: then a failing stage raises from its own call,
+// not from whatever synchronises next.
 py::object CallStage(const std::string& libraryPath, const std::string& op,
                      const std::vector<OptionalMsTensor>& inputs,
                      const std::vector<OptionalIntArray>& hostArrays,
                      const std::vector<Attribute>& attributes,
-                     const std::vector<OutputSpec>& outputs, int inPlace, bool wait) {
+                     const std::vector<OutputSpec>& outputs, int inPlace, bool isOnHost) {
     auto plan = std::make_shared<Plan>(Plan{Stage::Find(libraryPath, op), FindSignature(op)->kinds,
                                             hostArrays, attributes, outputs, inPlace});
     size_t count = 0;
     for (const OutputSpec& spec : outputs) {
         count += spec.has_value() && inPlace < 0;
     }
+    Batch& pending = PendingLaunches();
     auto completion = std::make_shared<std::promise<void>>();
-    std::future<void> launched = completion->get_future();
-    py::object result =
-        DispatchByCount(std::make_integer_sequence<int, 14>{}, count, plan, inputs, completion);
-    completion.reset();
-    if (wait) {
-        // On the CPU a launch is synchronous work anyway: waiting here makes a failing stage raise
-        // from its own call, not from whatever synchronises next.
-        py::gil_scoped_release release;
-        WaitForLaunch(std::move(launched));
+    std::future<void> launch = completion->get_future();
+    py::object result = DispatchByCount(std::make_integer_sequence<int, 14>{}, count, plan, inputs,
+                                        completion, pending.hasFailed);
+    if (isOnHost) {
+        pending.launches.push_back(std::move(launch));
     }
     return result;
 }
@@ -284,7 +313,11 @@ PYBIND11_MODULE(MS_EXTENSION_NAME, module) {
     module.doc() = "Calls the ACLNN entry points of the Chunk KDA stages on MindSpore tensors.";
     module.def("call_stage", &kda::bridge::CallStage, py::arg("library_path"), py::arg("op"),
                py::arg("inputs"), py::arg("host_arrays"), py::arg("attributes"), py::arg("outputs"),
-               py::arg("in_place"), py::arg("wait"));
+               py::arg("in_place"), py::arg("is_on_host"));
+    module.def("wait_for_launches", &kda::bridge::WaitForLaunches,
+               py::call_guard<py::gil_scoped_release>(),
+               "Blocks until the calling thread's launches are over; raises what the first failure "
+               "threw.");
     module.def(
         "has_symbol",
         [](const std::string& path, const std::string& name) {

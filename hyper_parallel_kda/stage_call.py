@@ -2,9 +2,35 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """From checked arguments to one call of the bridge."""
 
+import contextlib
+import threading
+
 from . import loader
 from .checks import check_stage, dtype_name, host_arrays
 from .stage_table import TensorSpec, is_present, output_shape
+
+_thread = threading.local()
+
+
+@contextlib.contextmanager
+def launches_together():
+    """Stages called inside queue up behind each other, and the exit waits for all of them.
+
+    So Python prepares a stage while the one before it runs. Only stages may take a result before
+    the exit: MindSpore's own ops overtake the launches. On an NPU nothing waits anyway.
+    """
+    _thread.together = True
+    try:
+        yield
+    except BaseException:
+        # A later call must not get the failure of one of these launches.
+        with contextlib.suppress(Exception):
+            loader.bridge().wait_for_launches()
+        raise
+    else:
+        loader.bridge().wait_for_launches()
+    finally:
+        _thread.together = False
 
 
 def _output_dtype(spec, values, checker):
@@ -44,6 +70,9 @@ def run_stage(stage, values, function=None):
 def _call(stage, inputs, arrays, attributes, outputs, in_place):
     bridge = loader.bridge()
     path, on_ascend = loader.choose_library()
-    return bridge.call_stage(
+    results = bridge.call_stage(
         path, stage.op, inputs, arrays, attributes, outputs, in_place, not on_ascend
     )
+    if not getattr(_thread, "together", False):
+        bridge.wait_for_launches()
+    return results
