@@ -166,6 +166,20 @@ def test_failure_in_the_backward_surfaces_and_the_next_call_works(fake, make_inp
         run(x)
 
 
+def test_stages_behind_a_failure_are_skipped(fake, make_inputs):
+    x = make_inputs()
+    arguments = x.arguments()
+    kda.npu_chunk_kda(**arguments)
+    assert fake.trace.startswith(table.FWD_FINALIZE.op)
+    fake.fail(table.FWD_PREPARE.symbol)
+    with pytest.raises(RuntimeError, match=f"{table.FWD_PREPARE.symbol} failed with status"):
+        kda.npu_chunk_kda(**arguments)
+    assert fake.trace.startswith(table.FWD_PREPARE.op)
+    fake.fail("")
+    kda.npu_chunk_kda(**arguments)
+    assert fake.trace.startswith(table.FWD_FINALIZE.op)
+
+
 def test_graph_mode_is_refused(fake, make_inputs, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)  # MindSpore writes its analysis of the failure here
     x = make_inputs()
