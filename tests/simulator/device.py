@@ -30,8 +30,13 @@ class Device:
         path = path or os.environ.get("ASCEND_SIM_TEST_KERNELS")
         path = path or build_tree.build("sim_test_kernels")
         self.dll = ctypes.CDLL(str(path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
+        self.subnormals(True)
         self.dll.ascendSimReadCounters.restype = ctypes.c_size_t
         self.dll.ascendSimReadCounters.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+
+    def subnormals(self, keep):
+        """Kept here, so that instructions meet their formulas; the library's default is zero."""
+        assert self.dll.ascendSimSetSubnormals(int(keep)) == 0
 
     def run(
         self,

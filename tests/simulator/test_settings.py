@@ -86,10 +86,12 @@ BAD = [
     ("ASCEND_SIM_SCHEDULE", str(SEED_MAX + 1), 0, SEED_MAX),
     ("ASCEND_SIM_POISON", "yes", 0, 1),
 ]
+SUBNORMALS = ("ASCEND_SIM_SUBNORMALS", "2", 0, 1)  # Device replaces it at once
 SETTERS = {
     "ASCEND_SIM_THREADS": "ascendSimSetThreads",
     "ASCEND_SIM_CORES": "ascendSimSetCores",
     "ASCEND_SIM_SCHEDULE": "ascendSimSetSchedule",
+    "ASCEND_SIM_SUBNORMALS": "",
     "ASCEND_SIM_POISON": "",
 }
 
@@ -102,7 +104,7 @@ def test_a_bad_value_fails_every_launch_until_it_is_replaced(variable, value, lo
     assert said[2:] == (["ran"] if SETTERS[variable] else [])
 
 
-@pytest.mark.parametrize("variable, value, low, high", BAD[:1] + BAD[7:10])
+@pytest.mark.parametrize("variable, value, low, high", [*BAD[:1], *BAD[7:10], SUBNORMALS])
 def test_a_bad_value_fails_the_first_phase_of_a_call(variable, value, low, high):
     """Before the tiling, which would already count cores that nobody asked for."""
     (said,) = child(PREPARE, **{variable: value})
@@ -116,6 +118,7 @@ def test_good_values():
         ASCEND_SIM_THREADS="4096",
         ASCEND_SIM_CORES="0002",
         ASCEND_SIM_SCHEDULE=str(SEED_MAX),
+        ASCEND_SIM_SUBNORMALS="1",
         ASCEND_SIM_POISON="1",
     )
     assert child(LAUNCH, "", **good) == ["ran", "ran"]

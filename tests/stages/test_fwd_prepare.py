@@ -299,3 +299,14 @@ def test_refusals(lib, change, message):
     with pytest.raises(AclnnError, match=message):
         run(lib, case, **change)
     check(run(lib, case), expected(case))  # the next call works
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_subnormal_numbers(lib, keep):
+    """A key that decayed to below 2**-126 until its chunk's end is right as zero and as it is."""
+    case = inputs.make_inputs(9, tokens=130, heads=2, decay="medium")
+    with lib.subnormals(keep):
+        got = run(lib, case)
+    check(got, expected(case))
+    kg = np.abs(got["kg"].astype(np.float32))
+    assert ((kg > 0) & (kg < 2.0**-126)).any() == keep

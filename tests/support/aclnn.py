@@ -134,6 +134,16 @@ class Library:
         self._seed = seed
 
     @contextlib.contextmanager
+    def subnormals(self, keep):
+        """Whether subnormal floats are computed with or count as zero, the default."""
+        if self.dll.ascendSimSetSubnormals(int(keep)) != 0:
+            raise ValueError(f"ascendSimSetSubnormals({keep}) failed")
+        try:
+            yield self
+        finally:
+            self.dll.ascendSimSetSubnormals(0)
+
+    @contextlib.contextmanager
     def cores(self, cores):
         before = self._cores
         self.set_cores(cores)

@@ -28,11 +28,12 @@ class Simulator:
         self.library = ctypes.CDLL(path)
         self.threads = self.library.ascendSimSetThreads
         self.cores = self.library.ascendSimSetCores
+        self.subnormals = self.library.ascendSimSetSubnormals
 
 
 @pytest.fixture
 def simulator(device_target):
-    """Sets threads and cores; the defaults come back after the test."""
+    """Sets threads, cores, subnormal numbers; the defaults come back after the test."""
     if device_target != "CPU":
         pytest.skip("block and thread counts can be chosen in the simulator only")
     from hyper_parallel_kda import loader
@@ -41,3 +42,4 @@ def simulator(device_target):
     yield control
     control.threads(os.cpu_count())
     control.cores(24)
+    control.subnormals(0)

@@ -39,6 +39,15 @@ def test_same_call_same_bits():
     same_bits(chain.results(x), chain.results(x))
 
 
+@pytest.mark.parametrize("decay", ["medium", "mixed"])
+def test_subnormal_numbers_do_not_matter(simulator, decay):
+    """The chip may take them for zero or not. tests/stages shows them in the caches."""
+    x = inputs.make_inputs(15, tokens=300, heads=3, decay=decay, initial_state=True)
+    flushed = chain.results(x)
+    simulator.subnormals(1)
+    same_bits(flushed, chain.results(x))
+
+
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("layout", grid.LAYOUTS)
 @pytest.mark.parametrize("with_state", [True, False])
