@@ -110,8 +110,8 @@ private:
 // reference, a queued task or the runner, then breaks the promise.
 using Completion = std::shared_ptr<std::promise<void>>;
 
-// The launches of one Python thread that nobody has waited for yet. After a failure the rest of them
-// is skipped: their inputs were not written.
+// The launches of one Python thread that nobody has waited for yet. After a failure the rest of
+// them is skipped: their inputs were not written.
 struct Batch {
     std::vector<std::future<void>> launches;
     std::shared_ptr<std::atomic<bool>> hasFailed = std::make_shared<std::atomic<bool>>(false);
