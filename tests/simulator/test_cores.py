@@ -136,8 +136,8 @@ def test_a_deadlock_is_reported_at_once(device, case, threads):
     assert "deadlock, every core waits" in message
     if case == 0:
         assert message.count("cross-core flag 3") == 4
-        assert "[AIV 2 (block 1, sub-block 0): cross-core flag 3]" in message
+        assert "[AIV 2 (block 1, sub-block 0): cross-core flag 3 at bad.cpp:" in message
     if case == 1:
-        assert "[AIC 1: cross-core flag 3]" in message and "AIC 0" not in message
+        assert "[AIC 1: cross-core flag 3 at bad.cpp:" in message and "AIC 0" not in message
     if case == 5:
         assert message.count("SyncAll") == 3 and "AIV 3" not in message

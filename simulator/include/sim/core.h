@@ -180,6 +180,9 @@ struct Core {
 
 extern __attribute__((tls_model("initial-exec"))) thread_local Core* currentCore;
 
+// " at file.cpp:12"; nothing for no place.
+std::string AtPlace(const Where& where);
+
 // The core this code runs on. Only inside a launch.
 inline Core& This() {
     return *currentCore;

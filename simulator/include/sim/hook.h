@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 
 #include "sim/machine.h"
 
@@ -48,6 +49,16 @@ inline void Report(Core&, Op, const Ordering&) {}
 // Around all cores of a launch, on the launching thread. LaunchEnd may still fail the launch.
 inline void LaunchBegin(LaunchState&) {}
 inline void LaunchEnd(LaunchState&) {}
+// What messages about flags add, when somebody keeps it: ", set by SetFlag at file.cpp:12".
+inline std::string EventHistory(const Core&, int32_t, int32_t) {
+    return std::string();
+}
+inline std::string CrossHistory(const Core&, uint32_t) {
+    return std::string();
+}
+inline std::string QueueHistory(const Core&) {
+    return std::string();
+}
 #endif
 
 }  // namespace sim

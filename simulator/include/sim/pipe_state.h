@@ -33,6 +33,7 @@ struct PipeState {
     void Init();
     void Destroy();
     void Reset();
+    void TakeBack();
     Buffer* Add(AscendC::TPosition position, uint32_t count, uint32_t bytes, const Where& where);
 };
 

@@ -25,7 +25,28 @@ Checker* Of(const LaunchState& launch) {
     return static_cast<Checker*>(launch.checker);
 }
 
+template <typename Function>
+std::string History(const Core& core, const Function& function) {
+    std::string text;
+    for (const std::unique_ptr<Check>& check : Of(*core.launch)->checks) {
+        if (check) {
+            text += function(*check);
+        }
+    }
+    return text;
+}
+
 }  // namespace
+
+std::string EventHistory(const Core& core, int32_t event, int32_t id) {
+    return History(core, [&](Check& check) { return check.EventHistory(core, event, id); });
+}
+std::string CrossHistory(const Core& core, uint32_t id) {
+    return History(core, [&](Check& check) { return check.CrossHistory(core, id); });
+}
+std::string QueueHistory(const Core& core) {
+    return History(core, [&](Check& check) { return check.QueueHistory(core); });
+}
 
 void Report(Core& core, Op op, std::initializer_list<Access> accesses) {
     for (const std::unique_ptr<Check>& check : Of(*core.launch)->checks) {

@@ -18,6 +18,10 @@ public:
     virtual ~Check() = default;
     virtual void OnAccess(Core& core, Op op, std::initializer_list<Access> accesses) = 0;
     virtual void OnOrdering(Core& core, Op op, const Ordering& ordering) = 0;
+    // For messages about flags, see sim/hook.h.
+    virtual std::string EventHistory(const Core&, int32_t, int32_t) { return std::string(); }
+    virtual std::string CrossHistory(const Core&, uint32_t) { return std::string(); }
+    virtual std::string QueueHistory(const Core&) { return std::string(); }
     // After the last core's end, also when the launch failed.
     virtual void OnEnd(LaunchState& launch) = 0;
 };

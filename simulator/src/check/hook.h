@@ -12,6 +12,9 @@ void Report(Core& core, Op op, std::initializer_list<Access> accesses);
 void Report(Core& core, Op op, const Ordering& ordering);
 void LaunchBegin(LaunchState& launch);
 void LaunchEnd(LaunchState& launch);
+std::string EventHistory(const Core& core, int32_t event, int32_t id);
+std::string CrossHistory(const Core& core, uint32_t id);
+std::string QueueHistory(const Core& core);
 
 }  // namespace sim
 

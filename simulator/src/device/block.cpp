@@ -178,12 +178,13 @@ void Block::CheckEnd() {
             core.where = Where{"", 0};
             for (uint32_t id = 0; id < kCrossFlags; ++id) {
                 if (core.crossCount[id] != 0) {
-                    core.Fail("cross-core flag %u was set %u more times than waited for", id,
-                              core.crossCount[id]);
+                    core.Fail("cross-core flag %u was set %u more times than waited for%s", id,
+                              core.crossCount[id], CrossHistory(core, id).c_str());
                 }
                 if (!core.isCube && core.crossPartial[id] != vectors_[0]->crossPartial[id]) {
-                    core.Fail("cross-core flag %u: set %u times here, %u times on the other AIV",
-                              id, core.crossPartial[id], vectors_[0]->crossPartial[id]);
+                    core.Fail("cross-core flag %u: set %u times here, %u times on the other AIV%s",
+                              id, core.crossPartial[id], vectors_[0]->crossPartial[id],
+                              CrossHistory(core, id).c_str());
                 }
             }
         }

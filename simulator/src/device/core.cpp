@@ -13,6 +13,15 @@ namespace sim {
 
 thread_local Core* currentCore = nullptr;
 
+std::string AtPlace(const Where& where) {
+    if (where.line <= 0) {
+        return std::string();
+    }
+    const char* slash = std::strrchr(where.file, '/');
+    return std::string(" at ") + (slash != nullptr ? slash + 1 : where.file) + ":" +
+           std::to_string(where.line);
+}
+
 void Counters::Add(const Counters& other) {
     for (size_t i = 0; i < kOps; ++i) {
         calls[i] += other.calls[i];
@@ -38,16 +47,8 @@ void Core::Fail(const char* format, ...) const {
     std::vsnprintf(detail, sizeof(detail), format, arguments);
     va_end(arguments);
 
-    const char* file = where.file;
-    if (const char* slash = std::strrchr(file, '/')) {
-        file = slash + 1;
-    }
-    char place[160] = "";
-    if (where.line > 0) {
-        std::snprintf(place, sizeof(place), " at %s:%d", file, where.line);
-    }
-    launch->Abort("kernel " + launch->spec->kernel + ", " + Title() + ", " + Name(op) + place +
-                  ": " + detail);
+    launch->Abort("kernel " + launch->spec->kernel + ", " + Title() + ", " + Name(op) +
+                  AtPlace(where) + ": " + detail);
     if (currentCore != this) {
         throw BlockFault{};
     }

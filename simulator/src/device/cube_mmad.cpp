@@ -171,23 +171,26 @@ void MatrixMultiply(const Local& c, const Local& a, const Local& b, DType type, 
     CheckLoaded(core, 0, a, mBlocks * kBlocks, type);
     CheckLoaded(core, 1, b, nBlocks * kBlocks, type);
     const bool accumulate = !p.cmatrixInitVal || p.isBias;
-    Report(core, Op::Mmad,
-           {{a.Address(), aBytes, false, Space::L0A},
-            {b.Address(), bBytes, false, Space::L0B},
-            {result, accumulate ? cBytes : 0, false, Space::L0C},
-            {result, cBytes, true, Space::L0C}});
-    core.region->counters.macs += static_cast<uint64_t>(p.m) * p.n * p.k;
     if (bias == nullptr && accumulate && p.cmatrixSource) {
         core.Fail("cmatrixSource says bias table, but no bias tensor is given");
     }
     if (bias != nullptr && !accumulate) {
         core.Fail("a bias with cmatrixInitVal true: the result would start from zero without it");
     }
+    const float* row = nullptr;
     if (bias != nullptr) {
-        // The result starts from the bias, one value a column.
         core.CheckSpace(*bias, Space::BiasTable, "the bias");
-        const float* row =
-            reinterpret_cast<const float*>(core.Check(*bias, 0, nBlocks * 16 * 4, "the bias"));
+        row = reinterpret_cast<const float*>(core.Check(*bias, 0, nBlocks * 64, "the bias"));
+    }
+    Report(core, Op::Mmad,
+           {{a.Address(), aBytes, false, Space::L0A},
+            {b.Address(), bBytes, false, Space::L0B},
+            {row, row != nullptr ? nBlocks * 64 : 0, false, Space::BiasTable},
+            {result, accumulate && row == nullptr ? cBytes : 0, false, Space::L0C},
+            {result, cBytes, true, Space::L0C}});
+    core.region->counters.macs += static_cast<uint64_t>(p.m) * p.n * p.k;
+    if (row != nullptr) {
+        // The result starts from the bias, one value a column.
         for (uint32_t n1 = 0; n1 < nBlocks; ++n1) {
             for (uint32_t r = 0; r < mBlocks * 16; ++r) {
                 std::memcpy(result + (n1 * mBlocks * 16 + r) * 16, row + n1 * 16, 64);

@@ -34,24 +34,28 @@ void PipeState::Destroy() {
         return;
     }
     destroyed = true;
-    for (uint32_t i = 0; i < used; ++i) {
-        if (buffers[i].freeEvent >= 0) {
-            ReleaseEvent(*core, buffers[i].freeKind, buffers[i].freeEvent);
-            buffers[i].freeEvent = -1;
-        }
-    }
+    TakeBack();
+    Report(*core, Op::PipeBarrier, Ordering{static_cast<int32_t>(PIPE_ALL)});
     if (core->pipe == this) {
         core->pipe = nullptr;
     }
 }
 
-void PipeState::Reset() {
+// Waits until the buffers are free and gives their events back.
+void PipeState::TakeBack() {
     for (uint32_t i = 0; i < used; ++i) {
-        if (buffers[i].freeEvent >= 0) {
-            ReleaseEvent(*core, buffers[i].freeKind, buffers[i].freeEvent);
-            buffers[i].freeEvent = -1;
+        Buffer& buffer = buffers[i];
+        if (buffer.freeEvent >= 0) {
+            ReleaseEvent(*core, buffer.freeKind, buffer.freeEvent);
+            Report(*core, Op::AllocTensor,
+                   Ordering{static_cast<int32_t>(buffer.freeKind), buffer.freeEvent, -1, &buffer});
+            buffer.freeEvent = -1;
         }
     }
+}
+
+void PipeState::Reset() {
+    TakeBack();
     used = 0;
     std::fill(std::begin(top), std::end(top), 0u);
 }

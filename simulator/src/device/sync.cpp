@@ -88,8 +88,8 @@ void NeedResident(Core& core) {
 
 void Increment(Core& setter, Core& target, uint32_t id) {
     if (target.crossCount[id] >= kCrossMax) {
-        setter.Fail("the counter of cross-core flag %u on %s would exceed %u", id,
-                    target.Title().c_str(), kCrossMax);
+        setter.Fail("the counter of cross-core flag %u on %s would exceed %u%s", id,
+                    target.Title().c_str(), kCrossMax, CrossHistory(setter, id).c_str());
     }
     ++target.crossCount[id];
 }
@@ -111,8 +111,11 @@ bool Ready(const Core& core) {
 }
 
 std::string WaitText(const Core& core) {
-    return core.wait == Wait::SyncAll ? "SyncAll"
-                                      : "cross-core flag " + std::to_string(core.waitFlag);
+    if (core.wait == Wait::SyncAll) {
+        return "SyncAll" + AtPlace(core.where);
+    }
+    return "cross-core flag " + std::to_string(core.waitFlag) + AtPlace(core.where) +
+           CrossHistory(core, core.waitFlag);
 }
 
 void Yield(Core& core) {
@@ -129,7 +132,8 @@ void SetEvent(HardEvent event, int32_t id, const Where& where) {
     CheckEvent(core, event, id);
     uint8_t& set = core.eventSet[static_cast<size_t>(event)];
     if ((set >> id) & 1) {
-        core.Fail("event id %d of %s is already set", id, Name(event));
+        core.Fail("event id %d of %s is already set%s", id, Name(event),
+                  EventHistory(core, static_cast<int32_t>(event), id).c_str());
     }
     set |= static_cast<uint8_t>(1u << id);
     Report(core, Op::SetFlag, Ordering{static_cast<int32_t>(event), id});
@@ -141,7 +145,8 @@ void WaitEvent(HardEvent event, int32_t id, const Where& where) {
     CheckEvent(core, event, id);
     uint8_t& set = core.eventSet[static_cast<size_t>(event)];
     if (!((set >> id) & 1)) {
-        core.Fail("event id %d of %s was not set before", id, Name(event));
+        core.Fail("event id %d of %s was not set before%s", id, Name(event),
+                  EventHistory(core, static_cast<int32_t>(event), id).c_str());
     }
     set &= static_cast<uint8_t>(~(1u << id));
     Report(core, Op::WaitFlag, Ordering{static_cast<int32_t>(event), id});
@@ -188,7 +193,8 @@ void CrossSet(uint32_t mode, pipe_t pipe, uint32_t id, const Where& where) {
     if (mode == 0) {
         NeedResident(core);
         if (core.globalSets[id] - core.globalWaits[id] >= kCrossMax) {
-            core.Fail("the counter of cross-core flag %u would exceed %u", id, kCrossMax);
+            core.Fail("the counter of cross-core flag %u would exceed %u%s", id, kCrossMax,
+                      CrossHistory(core, id).c_str());
         }
         const uint32_t generation = core.globalSets[id]++;
         const uint32_t needed = Peers(core) * (generation / kGenerations + 1);
@@ -218,7 +224,8 @@ void CrossSet(uint32_t mode, pipe_t pipe, uint32_t id, const Where& where) {
     Core& target = mode == 2 ? *block.Cube() : core;
     const uint32_t consumed = others - target.crossCount[id];
     if (own - std::min(own, consumed) > kCrossMax) {
-        core.Fail("the counter of cross-core flag %u would exceed %u", id, kCrossMax);
+        core.Fail("the counter of cross-core flag %u would exceed %u%s", id, kCrossMax,
+                  CrossHistory(core, id).c_str());
     }
     if (others == own) {
         if (mode == 2) {
@@ -279,18 +286,21 @@ void CheckEnd(Core& core) {
     for (size_t event = 0; event < static_cast<size_t>(HardEvent::MAX); ++event) {
         const unsigned left = core.eventSet[event];
         if (left != 0) {
-            core.Fail("event id %d of %s was set but never waited for", __builtin_ctz(left),
-                      Name(static_cast<HardEvent>(event)));
+            const int id = __builtin_ctz(left);
+            core.Fail("event id %d of %s was set but never waited for%s", id,
+                      Name(static_cast<HardEvent>(event)),
+                      EventHistory(core, static_cast<int32_t>(event), id).c_str());
         }
     }
     for (uint32_t id = 0; id < kCrossFlags; ++id) {
         if (core.globalSets[id] != core.globalWaits[id]) {
-            core.Fail("cross-core flag %u (mode 0) was set %u times and waited for %u times", id,
-                      core.globalSets[id], core.globalWaits[id]);
+            core.Fail("cross-core flag %u (mode 0) was set %u times and waited for %u times%s", id,
+                      core.globalSets[id], core.globalWaits[id], CrossHistory(core, id).c_str());
         }
     }
     if (core.openEnQue != 0) {
-        core.Fail("%u tensors were put into a queue (EnQue) and never taken out", core.openEnQue);
+        core.Fail("%u tensors were put into a queue (EnQue) and never taken out%s", core.openEnQue,
+                  QueueHistory(core).c_str());
     }
     if (core.atomic != AtomicOp::None) {
         core.Fail("an atomic mode is still on: SetAtomicNone is missing");

@@ -25,6 +25,9 @@ void Report(Core& core, Op op, std::initializer_list<Access> accesses) {
     std::lock_guard<std::mutex> lock(recordMutex);
     Begin(core, op);
     for (const Access& access : accesses) {
+        if (access.bytes == 0) {
+            continue;  // an operand that this call does not have
+        }
         // Local accesses by their place in the core's memory, GM by its place in its tensor.
         const uint8_t* base = static_cast<const uint8_t*>(access.base);
         const uint8_t* memory = core.memory[static_cast<size_t>(access.space)];

@@ -10,6 +10,15 @@ void Report(Core& core, Op op, std::initializer_list<Access> accesses);
 void Report(Core& core, Op op, const Ordering& ordering);
 inline void LaunchBegin(LaunchState&) {}
 inline void LaunchEnd(LaunchState&) {}
+inline std::string EventHistory(const Core&, int32_t, int32_t) {
+    return std::string();
+}
+inline std::string CrossHistory(const Core&, uint32_t) {
+    return std::string();
+}
+inline std::string QueueHistory(const Core&) {
+    return std::string();
+}
 
 }  // namespace sim
 
