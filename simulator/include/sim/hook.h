@@ -40,10 +40,12 @@ struct Ordering {
 };
 
 #ifdef SIM_HOOK_HEADER
+constexpr bool kHooked = true;  // for what only a report needs
 }  // namespace sim
 #include SIM_HOOK_HEADER
 namespace sim {
 #else
+constexpr bool kHooked = false;
 inline void Report(Core&, Op, std::initializer_list<Access>) {}
 inline void Report(Core&, Op, const Ordering&) {}
 // Around all cores of a launch, on the launching thread. LaunchEnd may still fail the launch.

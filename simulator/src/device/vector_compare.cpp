@@ -159,7 +159,7 @@ void VecCompare(DType type, CMPMODE mode, const Local* dst, const Local& src0, c
     Report(core, core.op,
            {AccessOf(a, walk, false),
             AccessOf(b, walk, false),
-            {out, walk.rows * rowBytes, true, Space::Ub}});
+            {out, dst != nullptr ? walk.rows * rowBytes : 0, true, Space::Ub}});
     if constexpr (kTracksDefined) {
         TrackCompare(core, walk, a, src1 != nullptr ? &b : nullptr, out, rowBytes);
     }
@@ -284,7 +284,7 @@ void VecSelect(DType type, SELMODE mode, const Local& dst, const Local* select, 
         CheckOverlap(core, walk, to, b, false);
     }
     Report(core, Op::Select,
-           {{bits, maskBytes, false, Space::Ub},
+           {{bits, select != nullptr ? maskBytes : 0, false, Space::Ub},
             AccessOf(a, walk, false),
             AccessOf(b, walk, false),
             AccessOf(to, walk, true)});

@@ -27,6 +27,28 @@ void MoveSized(Core& core, uint8_t* to, const uint8_t* from, uint32_t size) {
     CopySized(to, from, size);
 }
 
+// The bytes of a source that offsets picked so far.
+struct Reach {
+    int64_t low = INT64_MAX;
+    int64_t high = 0;
+
+    void Add(int64_t at, int64_t bytes) {
+        low = std::min(low, at);
+        high = std::max(high, at + bytes);
+    }
+    Access From(const Local& source) const {
+        const int64_t bytes = std::max<int64_t>(0, high - low);
+        return Access{bytes != 0 ? source.Address() + low : source.Address(),
+                      static_cast<uint32_t>(bytes), false, Space::Ub};
+    }
+};
+
+uint32_t OffsetAt(const uint8_t* address) {
+    uint32_t offset;
+    std::memcpy(&offset, address, sizeof(offset));
+    return offset;
+}
+
 }  // namespace
 
 void VecGather(DType type, const Local& dst, const Local& src, const Local& offsets,
@@ -43,11 +65,20 @@ void VecGather(DType type, const Local& dst, const Local& src, const Local& offs
     if (walk.rows == 0) {
         return;
     }
-    const uint8_t* from = core.Check(src, 0, 0, "the source");
-    Report(core, Op::Gather,
-           {AccessOf(by, walk, false),
-            {from, src.capacity - static_cast<uint32_t>(src.offset), false, Space::Ub},
-            AccessOf(to, walk, true)});
+    if constexpr (kHooked) {
+        Reach reach;
+        for (uint32_t r = 0; r < walk.rows; ++r) {
+            for (uint32_t i = 0; i < walk.ActiveIn(r); ++i) {
+                if (walk.Takes(i)) {
+                    const int64_t at = static_cast<int64_t>(srcBase) + OffsetAt(by.Lane(r, i));
+                    core.Check(src, at, size, "the source");
+                    reach.Add(at, size);
+                }
+            }
+        }
+        Report(core, Op::Gather,
+               {AccessOf(by, walk, false), reach.From(src), AccessOf(to, walk, true)});
+    }
     for (uint32_t r = 0; r < walk.rows; ++r) {
         for (uint32_t i = 0; i < walk.ActiveIn(r); ++i) {
             if (!walk.Takes(i)) {
@@ -56,9 +87,7 @@ void VecGather(DType type, const Local& dst, const Local& src, const Local& offs
             if constexpr (kTracksDefined) {
                 TrackControl(core, by.Lane(r, i), 4, "the offsets");
             }
-            uint32_t offset;
-            std::memcpy(&offset, by.Lane(r, i), 4);
-            const int64_t at = static_cast<int64_t>(srcBase) + offset;
+            const int64_t at = static_cast<int64_t>(srcBase) + OffsetAt(by.Lane(r, i));
             if (at % size != 0) {
                 core.Fail("offset %lld bytes is not a multiple of the element's %u bytes",
                           static_cast<long long>(at), size);
@@ -86,14 +115,18 @@ void VecGatherb(DType type, const Local& dst, const Local& src, const Local& off
     if constexpr (kTracksDefined) {
         TrackControl(core, by, static_cast<int64_t>(repeats) * 32, "the offsets");
     }
-    Report(core, Op::Gatherb,
-           {{by, repeats * 32, false, Space::Ub},
-            {src.Address(), src.capacity - static_cast<uint32_t>(src.offset), false, Space::Ub},
-            AccessOf(to, walk, true)});
+    if constexpr (kHooked) {
+        Reach reach;
+        for (uint32_t i = 0; i < repeats * 8; ++i) {
+            core.Check(src, OffsetAt(by + i * 4), kBlockBytes, "the source");
+            reach.Add(OffsetAt(by + i * 4), kBlockBytes);
+        }
+        Report(core, Op::Gatherb,
+               {{by, repeats * 32, false, Space::Ub}, reach.From(src), AccessOf(to, walk, true)});
+    }
     for (uint32_t r = 0; r < repeats; ++r) {
         for (uint32_t b = 0; b < 8; ++b) {
-            uint32_t offset;
-            std::memcpy(&offset, by + (r * 8 + b) * 4, 4);
+            const uint32_t offset = OffsetAt(by + (r * 8 + b) * 4);
             if (offset % kBlockBytes != 0) {
                 core.Fail("offset %u bytes is not a multiple of 32", offset);
             }
@@ -128,13 +161,18 @@ void VecGatherMask(DType type, const Local& dst, const Local& src, const Local* 
         core.CheckAlign(*pattern, kBlockBytes, "the pattern");
     }
     uint64_t count = 0;
+    Reach reach;
+    Reach patternReach;
     const uint32_t perBlock = kBlockBytes / size;
     for (uint32_t r = 0; r < p.repeatTimes; ++r) {
         for (uint32_t i = 0; i < lanes; ++i) {
             bool take;
             if (pattern != nullptr) {
-                const uint8_t* bits =
-                    core.Check(*pattern, r * p.src1RepeatStride * 32ll + i / 8, 1, "the pattern");
+                const int64_t place = r * p.src1RepeatStride * 32ll + i / 8;
+                const uint8_t* bits = core.Check(*pattern, place, 1, "the pattern");
+                if constexpr (kHooked) {
+                    patternReach.Add(place, 1);
+                }
                 if constexpr (kTracksDefined) {
                     TrackControl(core, bits, 1, "the pattern");
                 }
@@ -151,6 +189,9 @@ void VecGatherMask(DType type, const Local& dst, const Local& src, const Local* 
                                static_cast<int64_t>(i / perBlock) * p.src0BlockStride * 32 +
                                i % perBlock * size;
             const uint8_t* from = core.Check(src, at, size, "the source");
+            if constexpr (kHooked) {
+                reach.Add(at, size);
+            }
             MoveSized(core,
                       core.Check(dst, static_cast<int64_t>(count) * size, size, "the destination"),
                       from, size);
@@ -158,7 +199,8 @@ void VecGatherMask(DType type, const Local& dst, const Local& src, const Local* 
         }
     }
     Report(core, Op::GatherMask,
-           {{src.Address(), src.capacity - static_cast<uint32_t>(src.offset), false, Space::Ub},
+           {reach.From(src),
+            patternReach.From(pattern != nullptr ? *pattern : src),
             {dst.Address(), static_cast<uint32_t>(count * size), true, Space::Ub}});
     *kept = count;
 }
