@@ -93,6 +93,7 @@ SETTERS = {
     "ASCEND_SIM_SCHEDULE": "ascendSimSetSchedule",
     "ASCEND_SIM_SUBNORMALS": "",
     "ASCEND_SIM_POISON": "",
+    "ASCEND_SIM_CHECK": "",
 }
 
 
@@ -113,6 +114,14 @@ def test_a_bad_value_fails_the_first_phase_of_a_call(variable, value, low, high)
     assert message.endswith("GetWorkspaceSize: " + expected(variable, high, value, low))
 
 
+@pytest.mark.parametrize("value", ["", "race", "races,", "races;memory", "OFF", "off,races"])
+def test_checks_that_do_not_exist(value):
+    said = child(LAUNCH, "", ASCEND_SIM_CHECK=value)
+    known = "off, races, memory or races,memory"
+    error = f"kernel test_all_sum: ASCEND_SIM_CHECK: expected {known}, got '{value}'"
+    assert said == [error, error]
+
+
 def test_good_values():
     good = dict(
         ASCEND_SIM_THREADS="4096",
@@ -124,6 +133,8 @@ def test_good_values():
     assert child(LAUNCH, "", **good) == ["ran", "ran"]
     assert child(PREPARE, **good) == ["prepared"]
     assert child(PREPARE) == ["prepared"]
+    for checks in ("off", "races", "memory", "races,memory", "memory,races"):
+        assert child(PREPARE, ASCEND_SIM_CHECK=checks) == ["prepared"]
 
 
 def test_the_environment_seeds_the_schedule():

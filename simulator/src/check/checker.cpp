@@ -2,24 +2,12 @@
 // Copyright 2026 The hyper_parallel_kda authors
 #include "check/checker.h"
 
-#include <cstdlib>
-#include <string>
-
 #include "device/launch_state.h"
+#include "device/settings.h"
 
 namespace sim {
 
 namespace {
-
-// ASCEND_SIM_CHECK: "off", or a list of checks; every check when it is not set.
-bool Selected(const char* name) {
-    const char* value = std::getenv("ASCEND_SIM_CHECK");
-    if (value == nullptr || *value == '\0') {
-        return true;
-    }
-    return ("," + std::string(value) + ",").find("," + std::string(name) + ",") !=
-           std::string::npos;
-}
 
 Checker* Of(const LaunchState& launch) {
     return static_cast<Checker*>(launch.checker);
@@ -66,10 +54,10 @@ void Report(Core& core, Op op, const Ordering& ordering) {
 
 void LaunchBegin(LaunchState& launch) {
     auto checker = std::make_unique<Checker>();
-    if (Selected("races")) {
+    if (CheckSelected("races")) {
         checker->checks[kRaces] = MakeRaceCheck(launch, checker->findings);
     }
-    if (Selected("memory")) {
+    if (CheckSelected("memory")) {
         checker->checks[kMemory] = MakeMemoryCheck(launch, checker->findings);
     }
     launch.checker = checker.release();

@@ -6,8 +6,10 @@
 #include <atomic>
 #include <cstdlib>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "sim/launch.h"
 
@@ -72,6 +74,32 @@ private:
     std::atomic<bool> bad_{false};
 };
 
+// The checks of the checked library: all of them, a list with commas, or "off". Read anew for every
+// launch, so that one process can run with some and then with others.
+struct Checks {
+    Checks() {
+        const char* text = std::getenv("ASCEND_SIM_CHECK");
+        if (text == nullptr || std::string(text) == "off") {
+            selected = text == nullptr ? std::vector<std::string>{kKnown[0], kKnown[1]}
+                                       : std::vector<std::string>{};
+            return;
+        }
+        std::stringstream list(std::string(text) + ",");
+        for (std::string name; std::getline(list, name, ',');) {
+            if (name != kKnown[0] && name != kKnown[1]) {
+                problem = std::string(
+                              "ASCEND_SIM_CHECK: expected off, races, memory or "
+                              "races,memory, got '") +
+                          std::string(text).substr(0, 80) + "'";
+            }
+            selected.push_back(name);
+        }
+    }
+    static constexpr const char* kKnown[] = {"races", "memory"};
+    std::vector<std::string> selected;
+    std::string problem;
+};
+
 Setting& Threads() {
     static Setting* setting = new Setting("ASCEND_SIM_THREADS", 1, 4096,
                                           std::max(1u, std::thread::hardware_concurrency()));
@@ -117,6 +145,11 @@ bool KeepSubnormals() {
     return Subnormals().Value() != 0;
 }
 
+bool CheckSelected(const std::string& name) {
+    const std::vector<std::string> selected = Checks().selected;
+    return std::find(selected.begin(), selected.end(), name) != selected.end();
+}
+
 std::string SettingsProblem() {
     for (const Setting* setting : {&Threads(), &Cores(), &Seed(), &Poisoned(), &Subnormals()}) {
         const std::string problem = setting->Problem();
@@ -124,7 +157,7 @@ std::string SettingsProblem() {
             return problem;
         }
     }
-    return "";
+    return Checks().problem;
 }
 
 }  // namespace sim

@@ -4,6 +4,7 @@
 #define SIM_SETTINGS_H
 
 #include <cstdint>
+#include <string>
 
 namespace sim {
 
@@ -18,6 +19,9 @@ bool Poison();
 // manual does not say what the chip does, so kernels must be right either way; many processors take
 // a hundred times longer over a multiply-add with a subnormal operand, so zero is the default.
 bool KeepSubnormals();
+
+// ASCEND_SIM_CHECK: whether the checked library makes this check, "races" or "memory".
+bool CheckSelected(const std::string& name);
 
 }  // namespace sim
 
