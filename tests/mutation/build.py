@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The hyper_parallel_kda authors
-"""Builds one mutant: the mutated translation units from a scratch copy of the kernels, everything
-else as the build tree has it."""
+"""Builds one mutant: one mutated kernel from a scratch copy, everything else as the build tree has
+it."""
 
 import os
 import shlex
@@ -40,12 +40,14 @@ class Builder:
     compile: dict = field(init=False)  # kernel file -> (arguments, object)
     link: list = field(init=False)
     baseline: Path = field(init=False)
+    prefix: Path = field(init=False)  # what every mutated kernel includes first
 
     def __post_init__(self):
         self.directory = build_tree.build_directory()
         self.baseline = build_tree.build(self.library)
         self.scratch.mkdir(parents=True, exist_ok=True)
         self._read_commands()
+        self._precompile()
 
     def _read_commands(self):
         ninja = shutil.which("ninja") or str(Path(sys.executable).with_name("ninja"))
@@ -67,36 +69,56 @@ class Builder:
         if not self.compile or not self.link:
             raise RuntimeError(f"no commands for {target} in {self.directory}")
 
-    def build(self, mutant, sources, number):
-        """Path of the mutant's library; remove() takes it away again."""
+    def units(self, mutant, sources):
+        """Kernel files that the mutant is part of, the quickest to compile first."""
+        units = sites.translation_units(sources, mutant.files)
+        return sorted(
+            units, key=lambda unit: (self.directory / self.compile[unit][1]).stat().st_size
+        )
+
+    def copy(self, mutant, sources, number):
+        """A scratch tree with the mutant in it; remove() takes it away again."""
         folder = self.scratch / f"mutant{number}"
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(KERNELS, folder / "op_kernel")
         for name, text in mutant.texts(sources).items():
             (folder / "op_kernel" / name).write_text(text)
-        replaced = {}
-        for unit in sites.translation_units(sources, mutant.files):
-            words, built = self.compile[unit]
-            mutated = folder / f"{unit}.o"
-            command = self._without_dependencies(words)
-            command[command.index("-c") + 1] = str(folder / "op_kernel" / unit)
-            command[command.index("-o") + 1] = str(mutated)
-            # Reports name op_kernel/..., wherever the scratch tree is. No optimisation: compiling
-            # takes the time, kernels compute next to nothing themselves.
-            command += [f"-fmacro-prefix-map={folder}/=", "-w", "-O0"]
-            if mutant.weakened:
-                command += ["-include", str(HERE / "weaken.h")]
-            _run(command, self.directory)
-            replaced[built] = str(mutated)
-        library = folder / f"lib{self.library}.so"
-        link = [replaced.get(word, word) for word in self.link]
-        link[link.index("-o") + 1] = str(library)
+        return folder
+
+    def build(self, folder, unit):
+        """The library with one kernel from a scratch tree."""
+        words, built = self.compile[unit]
+        mutated, library = folder / f"{unit}.o", folder / f"lib{self.library}.so"
+        command = self._command(words, folder / "op_kernel" / unit, mutated)
+        # Reports name op_kernel/..., wherever the scratch tree is.
+        command += [f"-fmacro-prefix-map={folder}/=", "-include", str(self.prefix)]
+        _run(command, self.directory)
+        # First of all objects: where others have the same inline function, the linker takes its.
+        link = [word for word in self.link if word != built]
+        output = link.index("-o") + 1
+        link[output : output + 1] = [str(library), str(mutated)]
         _run(link, self.directory)
         return library
 
     def remove(self, number):
         if not self.keep:
             shutil.rmtree(self.scratch / f"mutant{number}", ignore_errors=True)
+
+    def _precompile(self):
+        """weaken.h and with it all of kernel_operator.h, parsed once."""
+        self.prefix = self.scratch / "weaken.h"
+        shutil.copy(HERE / "weaken.h", self.prefix)
+        words, _ = next(iter(self.compile.values()))
+        command = self._command(words, self.prefix, f"{self.prefix}.gch")
+        command[command.index("-c")] = "-xc++-header"
+        _run(command, self.directory)
+
+    def _command(self, words, source, output):
+        """No optimisation: compiling takes the time, kernels compute next to nothing themselves."""
+        command = self._without_dependencies(words)
+        command[command.index("-c") + 1] = str(source)
+        command[command.index("-o") + 1] = str(output)
+        return [*command, "-w", "-O0"]
 
     @staticmethod
     def _without_dependencies(words):

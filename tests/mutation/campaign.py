@@ -68,24 +68,35 @@ class Campaign:
         )  # fmt: skip
 
     def judge(self, mutant, number=0):
-        units = sites.translation_units(self.sources, mutant.files)
+        """Kernel by kernel until one catches it; a header's mutant may be in all of them."""
+        worst = Outcome(mutant, "survived", "")
         try:
-            library = self.builder.build(mutant, self.sources, number)
+            folder = self.builder.copy(mutant, self.sources, number)
+            for unit in self.builder.units(mutant, self.sources):
+                outcome = self._judge_unit(mutant, folder, unit)
+                if outcome.caught:
+                    return outcome
+                worst = min(worst, outcome, key=lambda o: OUTCOMES.index(o.how))
         except build.BuildError as error:
             return Outcome(mutant, "no build", str(error))
-        try:
-            done = self._runner(library, [stage_of(unit) for unit in units])
-        except subprocess.TimeoutExpired:
-            return Outcome(mutant, "result", f"still running after {WALL_SECONDS} s")
         finally:
             self.builder.remove(number)
+        return worst
+
+    def _judge_unit(self, mutant, folder, unit):
+        library = self.builder.build(folder, unit)
+        try:
+            done = self._runner(library, [stage_of(unit)])
+        except subprocess.TimeoutExpired:
+            return Outcome(mutant, "result", f"{unit}: still running after {WALL_SECONDS} s")
         lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         for how in ("report", "result"):
             for line in lines:
                 if line[how]:
                     return Outcome(mutant, how, f"{line['case']}: {line[how]}")
         if done.returncode != 0:
-            return Outcome(mutant, "result", f"exit {done.returncode}: {done.stderr[-2000:]}")
+            text = f"{unit}: exit {done.returncode}: {done.stderr[-2000:]}"
+            return Outcome(mutant, "result", text)
         return Outcome(mutant, "survived", "")
 
     def run(self, mutants, jobs=1, progress=None):

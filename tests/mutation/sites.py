@@ -46,7 +46,6 @@ class Mutant:
     file: str
     line: int
     edits: tuple[tuple[str, int, int, str], ...]  # file, start, end, replacement
-    weakened: bool = False  # needs weaken.h
 
     @property
     def place(self):
@@ -124,11 +123,11 @@ def _unique(mutants):
     return out
 
 
-def _mutant(kind, what, source, position, edits, weakened=False):
+def _mutant(kind, what, source, position, edits):
     function = source.function_at(position)
     what += f" in {function}" if function else ""
     full = tuple((source.name, *edit) for edit in edits)
-    return Mutant(kind, what, source.name, source.line(position), full, weakened)
+    return Mutant(kind, what, source.name, source.line(position), full)
 
 
 def _gone(call):
@@ -198,7 +197,7 @@ def queues(source):
                 kind = source.slice(take.template)
                 edits.append((*take.span, f"::weaken::DeQue<{kind}>({queue})"))
         what = f"{queue}.{call.name}({argument})"
-        yield _mutant("queue", what, source, call.start, edits, weakened=True)
+        yield _mutant("queue", what, source, call.start, edits)
 
 
 # ---------------------------------------------------------------------------- cross
@@ -331,7 +330,7 @@ def buffers(source):
             pipe = call.receiver[:-1]
             edits = [(*call.span, f"::weaken::InitBuffer({pipe}, {queue}, {count[0]}, {size})")]
             what = f"{queue}: two buffers in one memory"
-            yield _mutant("buffer", what, source, call.start, edits, weakened=True)
+            yield _mutant("buffer", what, source, call.start, edits)
     slots = defaultdict(list)
     for match in re.finditer(r"%\s*(k\w*Depth)\b", source.code):
         slots[match.group(1)].append(match)
