@@ -284,16 +284,16 @@ def edges(sources):
 
 
 def padding(source):
-    """Clears: Duplicate of zero, calls of ClearRows, padding of a copy, the copies of a single row
-    that fill a fractal."""
+    """Clears: Duplicate of zero, calls of ClearRows and KeepMasked, padding of a copy, the copies of
+    a single row that fill a fractal."""
     for call in source.calls("Duplicate"):
         values = [source.slice(span) for span in call.arguments]
         if source.is_statement(call) and values[1:2] == ["0.0f"]:
             what = f"Duplicate({values[0]})"
             yield _mutant("padding", what, source, call.start, [_gone(call)])
-    for call in source.calls("ClearRows"):
+    for call in source.calls("ClearRows|KeepMasked"):
         if source.is_statement(call):
-            what = f"ClearRows({', '.join(map(source.slice, call.arguments))})"
+            what = f"{call.name}({', '.join(map(source.slice, call.arguments))})"
             yield _mutant("padding", what, source, call.start, [_gone(call)])
     for match in re.finditer(r"\bisPad = (true);", source.code):
         what = "isPad"
