@@ -468,11 +468,11 @@ private:
         }
     }
 
-    // Sums of dg x and dg over the chunk's rows, for da_log and ddt_bias.
+    // Sums of dg x and dg over the chunk's rows, for da_log and ddt_bias. Behind these rows dg is
+    // still zero: Run cleared it there, and sums of zeros and nothing else came since.
     __aicore__ inline void StorePartials(const Tile& x, const Tile& dg) {
         TileMul<kChannels>(x, x, dg, rows_);
         ClearRows<kChannels>(x, rows_, kChunkRows);
-        ClearRows<kChannels>(dg, rows_, kChunkRows);
         auto out = b_.AllocOut<float>();
         ColumnSums<kChannels>(out, x, kChunkRows);
         ColumnSums<kChannels>(out[kChannels], dg, kChunkRows);

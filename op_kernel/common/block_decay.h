@@ -69,13 +69,6 @@ __aicore__ inline void MakeBlockFactorP(const Tile& factorP, const Tile& gk, con
     TileExp(factorP, factorP, 64);
 }
 
-// factorP = P, factorN = N. Where N only ever multiplies one tile, divide that tile by P instead.
-__aicore__ inline void MakeBlockFactors(const Tile& factorP, const Tile& factorN, const Tile& gk,
-                                        const Tile& vectors, const Tile& one) {
-    MakeBlockFactorP(factorP, gk, vectors);
-    TileDivide(factorN, one, factorP, 64);
-}
-
 // dst rows of block I = src rows of block I * vectors[I], for `blocks` blocks; vectors: the 128
 // values of the first of those blocks, and the following ones behind it.
 __aicore__ inline void BlockRowMul(const Tile& dst, const Tile& src, const Tile& vectors,

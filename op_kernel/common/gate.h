@@ -69,22 +69,6 @@ __aicore__ inline void CumulativeSum(const Tile& tile) {
     }
 }
 
-// tile[r] = sum of tile[r..63]
-__aicore__ inline void ReverseCumulativeSum(const Tile& tile) {
-    const uint8_t blockStride = static_cast<uint8_t>(kScanRows * RowBlocks<128>());
-    const AscendC::BinaryRepeatParams sideBySide(1, 1, 1, blockStride, blockStride, blockStride);
-    for (int32_t row = kScanRows - 2; row >= 0; --row) {
-        for (int32_t column = 0; column < 128; column += kLanes) {
-            AscendC::Add(tile[row * 128 + column], tile[row * 128 + column],
-                         tile[(row + 1) * 128 + column], kFullMask, 64 / kScanRows, sideBySide);
-        }
-        AscendC::PipeBarrier<PIPE_V>();
-    }
-    for (int32_t row = 64 - 2 * kScanRows; row >= 0; row -= kScanRows) {
-        RowAdd(tile[row * 128], tile[row * 128], tile[(row + kScanRows) * 128], kScanRows);
-    }
-}
-
 }  // namespace kda
 
 #endif  // KDA_OP_KERNEL_COMMON_GATE_H

@@ -202,17 +202,6 @@ __aicore__ inline void RowSums64(const Tile& sums, const Tile& src, int32_t rows
     AscendC::PipeBarrier<PIPE_V>();
 }
 
-// sums[r] = sum of src[r][0..127]; scratch: rows * 64 values, and may be src itself only if src is
-// not needed afterwards and scratch == src is not (the halves overlap): give it its own place.
-__aicore__ inline void RowSums(const Tile& sums, const Tile& src, const Tile& scratch,
-                               int32_t rows) {
-    AscendC::Add(
-        scratch, src, src[kLanes], kFullMask, static_cast<uint8_t>(rows),
-        AscendC::BinaryRepeatParams(1, 1, 1, kRepeatBlocks, RowBlocks<128>(), RowBlocks<128>()));
-    AscendC::PipeBarrier<PIPE_V>();
-    RowSums64(sums, scratch, rows);
-}
-
 // sums[c] = sum over rows of src[r][c], in a fixed order (halves, so every step has many repeats);
 // src is overwritten. rows must be a power of two: clear the rest of a tail tile first.
 template <int32_t kWidth = 128>
