@@ -31,9 +31,8 @@ public:
         pipe.InitBuffer(vectors_, kVectorFloats * sizeof(float));
         pipe.InitBuffer(masks_, 2 * kHalfMaskBytes);
         subBlock_ = static_cast<int32_t>(AscendC::GetSubBlockIdx());
-        // The parts of a vector that a short chunk does not fill are computed with, never used.
-        AscendC::Duplicate(vectors_.Get<float>(), 0.0f, static_cast<int32_t>(kVectorFloats));
-        AscendC::PipeBarrier<PIPE_V>();
+        // Nothing is cleared: the parts of a vector that a short chunk does not fill are computed
+        // with, never used.
         FillBlock(One(), 1.0f);
         decay_.Init(vectors_.Get<float>()[kDecayAt]);
         MakeMasks();

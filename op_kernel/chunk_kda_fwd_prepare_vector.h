@@ -81,9 +81,7 @@ private:
                                              6 * 64 + 4 * kBlockFloats + 3 * kMaskFloats;
 
     __aicore__ inline void CutSmall(const Tile& small) {
-        // Lanes past the end of a tail are computed with and never stored; they start defined.
-        AscendC::Duplicate(small, 0.0f, static_cast<int32_t>(kSmallFloats));
-        AscendC::PipeBarrier<PIPE_V>();
+        // Nothing is cleared: lanes past the end of a tail are computed with and never stored.
         uint32_t at = 0;
         vectors_ = small[at];
         scaledPow_ = small[at += DecayVectors::kFloats];
@@ -212,14 +210,14 @@ private:
         MakeDecay(unit);
         Bf16 raw = input_.DeQue<bfloat16_t>();
         AscendC::WaitFlag<AscendC::HardEvent::MTE3_V>(gateStored_);
+        // Rows from `rows` to `padded` are what gk left there, then what the keys did. They become
+        // rows and masked columns of scores, and rows beyond k of a product: never an output.
         const Tile& hat = first_;
         ToFloat(hat, raw, rows);
-        ClearRows(hat, rows, padded);
         WriteHat(unit, gm_.kHat, hat, rstd_, padded);
         WriteKeyOperands(unit, space, hat, padded);
 
         ToFloat(hat, raw[64 * 128], rows);
-        ClearRows(hat, rows, padded);
         input_.FreeTensor(raw);
         WriteHat(unit, gm_.qHat, hat, rstd_[64], padded);
         WriteQueryOperands(unit, space, hat, padded);
@@ -379,11 +377,6 @@ private:
         const Tile rawBeta = panel[UnitLowerInverse::kPanelFloats];
         const Tile wideBeta = rawBeta[64 * kBlockFloats];
 
-        if (rows < 64) {
-            // The cast below takes whole repeats, past the last row of a tail.
-            AscendC::Duplicate(rawBeta, 0.0f, kFullMask, kBlockFloats, 1, kRepeatBlocks);
-            AscendC::Duplicate(betaRow_, 0.0f, kFullMask, 1, 1, kRepeatBlocks);
-        }
         SyncPipes<AscendC::HardEvent::V_MTE2>();
         LoadScores(queryScores, WorkspaceFloat(space, FwdPrepareSpace::kQueryScores), padded);
         LoadScores(keyScores, WorkspaceFloat(space, FwdPrepareSpace::kKeyScores), padded);
@@ -396,7 +389,6 @@ private:
         const int64_t offset = ValueOffset(unit, 64);
         Emit<64>(TensorBf16(gm_.aqk, offset), queryScores, rows, rows, 64, 64);
 
-        KeepMasked(keyScores, below_, keyScores, padded);
         FillIdentity(inverse, diagonal_, one_);
         UnitLowerInverse::Run(inverse, keyScores, column_, panel, spread, rows);
         if (tiling_.saveAkk != 0) {
@@ -409,7 +401,8 @@ private:
     }
 
     // The cube writes blocks on and below the diagonal only. What the tile holds above it is
-    // whatever the last use left: the masks remove it.
+    // whatever the last use left: a mask removes it from the query's scores, and the solve does not
+    // look there.
     __aicore__ inline void LoadScores(const Tile& scores, const GlobalFloat& src, int32_t padded) {
         for (int32_t first = 0; first < padded; first += kBlockRows) {
             const int32_t columns = first + kBlockRows;

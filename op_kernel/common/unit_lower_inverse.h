@@ -26,7 +26,7 @@ struct UnitLowerInverse {
     static constexpr int32_t kSpreadFloats = kPanelFloats * kBlockFloats;
 
     // x: 64 x 64, identity on entry, the inverse on return.
-    // score: 64 x 64, zero on and above the diagonal; L[i][j] = -negBeta[i] * score[i][j].
+    // score: 64 x 64, only what is below the diagonal counts; L[i][j] = -negBeta[i] * score[i][j].
     // negBeta: [64, 8] column. panel: kPanelFloats, spread: kSpreadFloats of scratch.
     // rows: real rows; the others keep the identity's.
     __aicore__ static inline void Run(const Tile& x, const Tile& score, const Tile& negBeta,
