@@ -71,8 +71,15 @@ void LaunchEnd(LaunchState& launch) {
             check->OnEnd(launch);
         }
     }
-    if (!launch.aborted && !checker->findings.Empty()) {
-        launch.Abort(checker->findings.Text(launch.spec->kernel));
+    if (checker->findings.Empty()) {
+        return;
+    }
+    const std::string text = checker->findings.Text(launch.spec->kernel);
+    if (launch.aborted) {
+        // What the checks found may be why the launch failed.
+        launch.error += "\n" + text;
+    } else {
+        launch.Abort(text);
     }
 }
 

@@ -282,7 +282,7 @@ uint16_t MemoryCheck::NewOrigin(Core& core, Space space, const uint8_t* address,
     origin.site.pipe = PipeOf(core.op);
     origin.site.where = core.where;
     origin.site.core = core.Title();
-    origin.memory = Describe(core, space, address, bytes) + " (" + operand + ")";
+    origin.memory = std::string(operand) + ", " + Describe(core, space, address, bytes);
     std::lock_guard<std::mutex> lock(mutex_);
     if (origins_.size() + 1 >= kOrigins) {
         return kOrigins;
@@ -331,6 +331,9 @@ void MemoryCheck::Shows(Core& core, const char* kind, uint16_t origin, const std
     finding.missing =
         "a write to these bytes before they are read, or a mask, count or m, n, k "
         "that leaves them out";
+    if (origin == 0) {
+        finding.missing = "a store of what to start from, before the first atomic operation";
+    }
     if (origin != 0 && origin != kOrigins) {
         std::lock_guard<std::mutex> lock(mutex_);
         const Origin& from = origins_[origin - 1];
@@ -339,7 +342,7 @@ void MemoryCheck::Shows(Core& core, const char* kind, uint16_t origin, const std
         if (!same) {
             finding.first = from.site;
         }
-        finding.memory = from.memory + (place.empty() ? "" : "; shows in " + place);
+        finding.memory = from.memory + (place.empty() ? "" : "; reaches " + place);
     }
     findings_.Add(core, std::move(finding));
 }
@@ -363,8 +366,10 @@ void MemoryCheck::ShowsInOutput(Core& core, const Access& target, uint8_t* shado
                     ++end;
                 }
                 const uint8_t* at = static_cast<const uint8_t*>(target.base) + offset + begin;
-                Shows(core, "unwritten memory reaches an output", origin,
-                      Place(core, Space::Gm, at, end - begin));
+                Shows(core,
+                      origin != 0 ? "unwritten memory reaches an output"
+                                  : "atomic operation on unwritten memory",
+                      origin, Place(core, Space::Gm, at, end - begin));
                 shown = true;
             }
             // Reported once; and written it is.
@@ -373,9 +378,8 @@ void MemoryCheck::ShowsInOutput(Core& core, const Access& target, uint8_t* shado
     }
 }
 
-void MemoryCheck::Fresh(Core& core, const Allocation& allocation) {
+void MemoryCheck::Forget(Core& core, const Allocation& allocation) {
     uint8_t* start = core.memory[static_cast<size_t>(allocation.space)] + allocation.offset;
-    std::memset(start, 0xFF, allocation.bytes);
     std::memset(ShadowOf(start), 0xFF, allocation.bytes);
     Tag(core, Access{start, allocation.bytes, true, allocation.space}, 0);
 }
@@ -388,7 +392,10 @@ void MemoryCheck::Buffer(Core& core, const void* buffer, Space space, uint32_t o
                              [&](const Allocation& a) { return a.buffer == buffer; }),
               all.end());
     all.push_back(Allocation{buffer, space, offset, bytes, core.where});
-    Fresh(core, all.back());
+    Forget(core, all.back());
+    // NaN in every floating format, so that the results show it as well. Not again when a queue
+    // hands the buffer out again: a device keeps what was there, and filling costs time.
+    std::memset(core.memory[static_cast<size_t>(space)] + offset, 0xFF, bytes);
 }
 
 void MemoryCheck::OnAccess(Core& core, Op op, std::initializer_list<Access> accesses) {
@@ -433,7 +440,7 @@ void MemoryCheck::OnOrdering(Core& core, Op op, const Ordering& ordering) {
             allocation.free = core.where;
         } else {
             allocation.alloc = core.where;
-            Fresh(core, allocation);
+            Forget(core, allocation);
         }
         return;
     }
@@ -532,13 +539,13 @@ void ShadowStore(Core& core, uint8_t* to, const uint8_t* from, int64_t bytes) {
     }
 }
 
-void TrackPadding(Core& core, const Access& target, const char* what) {
+void TrackPadding(Core& core, const Access& target, int64_t skip, const char* what) {
     MemoryCheck* check = MemoryOf(core);
     if (check == nullptr) {
         return;
     }
-    const uint8_t* at = static_cast<const uint8_t*>(target.base);
-    check->Tag(core, target, check->NewOrigin(core, target.space, at, target.bytes, what));
+    const uint8_t* at = static_cast<const uint8_t*>(target.base) + skip;
+    check->Tag(core, target, check->NewOrigin(core, target.space, at, target.bytes - skip, what));
 }
 
 void TrackWrite(Core& core, const Access& target) {

@@ -59,6 +59,7 @@ struct MemoryCore {
     std::map<std::pair<uint64_t, const char*>, uint16_t> origins;  // by line and operand, by file
     uint8_t* memory = nullptr;                                     // of the block
     alignas(32) uint8_t compareShadow[32];
+    bool dirty[2][kFractals] = {};  // of L0A and L0B; only the shadows of dirty ones hold anything
 };
 
 class MemoryCheck : public Check {
@@ -90,7 +91,7 @@ public:
 
 private:
     void Fill(GmRegion& region, const uint8_t* begin, const uint8_t* end);
-    void Fresh(Core& core, const Allocation& allocation);
+    void Forget(Core& core, const Allocation& allocation);
     std::string Describe(Core& core, Space space, const uint8_t* address, int64_t bytes);
     void CheckOutput(const GmRegion& region);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The hyper_parallel_kda authors
+#include <algorithm>
 #include <cstring>
 
 #include "check/defined.h"
@@ -13,12 +14,30 @@ namespace {
 
 constexpr uint32_t kFractalFloats = 256;
 
-const uint32_t* Fractals(Core& core, uint32_t side, const Local& local) {
-    const Space space = side == 0 ? Space::L0A : Space::L0B;
-    const int64_t at = local.Address() - core.memory[static_cast<size_t>(space)];
-    return reinterpret_cast<const uint32_t*>(
-        ShadowOf(core.fractals[side] + at / kFractalBytes * kFractalFloats));
-}
+// One operand of a product: its float fractals' shadows.
+struct Side {
+    const uint32_t* values;
+    const bool* dirty;
+    const Local& local;
+    bool any;
+
+    Side(Core& core, uint32_t side, const Local& operand, uint32_t fractals) : local(operand) {
+        const Space space = side == 0 ? Space::L0A : Space::L0B;
+        const int64_t first =
+            (operand.Address() - core.memory[static_cast<size_t>(space)]) / kFractalBytes;
+        values = reinterpret_cast<const uint32_t*>(
+            ShadowOf(core.fractals[side] + first * kFractalFloats));
+        dirty = StateOf(core).dirty[side] + first;
+        any = std::find(dirty, dirty + fractals, true) != dirty + fractals;
+    }
+    bool Set(uint32_t fractal, uint32_t value) const {
+        return dirty[fractal] && values[fractal * kFractalFloats + value] != 0;
+    }
+    uint16_t Origin(Core& core, Space space, uint32_t fractal, const char* name) const {
+        return MemoryOf(core)->OriginOf(core, space, local.Address() + fractal * kFractalBytes,
+                                        kFractalBytes, name);
+    }
+};
 
 // What it adds to is read too: values that no Mmad started keep this instruction as their origin.
 void TagAccumulator(Core& core, const Local& c, uint32_t m, uint32_t n) {
@@ -37,8 +56,24 @@ void TagAccumulator(Core& core, const Local& c, uint32_t m, uint32_t n) {
 
 }  // namespace
 
+void NoteLoaded(Core& core, const Loaded& loaded, bool dirty) {
+    if (MemoryOf(core) == nullptr) {
+        return;
+    }
+    for (uint32_t i = 0; i < loaded.fractals; ++i) {
+        bool* fractal = StateOf(core).dirty[loaded.side] + loaded.first + i * loaded.step;
+        fractal[0] = fractal[loaded.pair] = dirty;
+    }
+}
+
 void ShadowElements(uint8_t* to, uint32_t toBytes, const uint8_t* from, uint32_t fromBytes,
                     uint32_t count, bool add) {
+    if (!AnySet(from, static_cast<size_t>(fromBytes) * count)) {
+        if (!add) {
+            std::memset(to, 0, static_cast<size_t>(toBytes) * count);
+        }
+        return;
+    }
     for (uint32_t i = 0; i < count; ++i) {
         if (AnySet(from + i * fromBytes, fromBytes)) {
             std::memset(to + i * toBytes, 0xFF, toBytes);
@@ -57,39 +92,34 @@ void TrackMmad(Core& core, const Local& c, const Local& a, const Local& b, const
     const uint32_t mBlocks = (m + 15) / 16;
     const uint32_t nBlocks = (n + 15) / 16;
     const uint32_t kBlocks = (k + ck - 1) / ck;
-    const uint32_t* left = Fractals(core, 0, a);
-    const uint32_t* right = Fractals(core, 1, b);
-    const size_t pitch = kFractalFloats * sizeof(float);
-    const bool leftSet = AnySet(reinterpret_cast<const uint8_t*>(left), mBlocks * kBlocks * pitch);
-    const bool rightSet =
-        AnySet(reinterpret_cast<const uint8_t*>(right), nBlocks * kBlocks * pitch);
+    const Side left(core, 0, a, mBlocks * kBlocks);
+    const Side right(core, 1, b, kBlocks * nBlocks);
     // A row of C is unwritten in full when the m x k part of A has an unwritten value in that row;
     // a column likewise.
-    bool rows[4096] = {};
-    bool columns[4096] = {};
+    bool rows[4096];
+    bool columns[4096];
+    std::fill(rows, rows + m, false);
+    std::fill(columns, columns + n, false);
     uint16_t rowOrigin = 0;
     uint16_t columnOrigin = 0;
-    for (uint32_t i = 0; leftSet && i < m; ++i) {
+    for (uint32_t i = 0; left.any && i < m; ++i) {
         for (uint32_t j = 0; j < k && !rows[i]; ++j) {
             const uint32_t fractal = i / 16 * kBlocks + j / ck;
-            rows[i] = left[fractal * kFractalFloats + i % 16 * ck + j % ck] != 0;
+            rows[i] = left.Set(fractal, i % 16 * ck + j % ck);
             if (rows[i] && rowOrigin == 0) {
-                rowOrigin = check->OriginOf(core, Space::L0A, a.Address() + fractal * kFractalBytes,
-                                            kFractalBytes, "the left operand");
+                rowOrigin = left.Origin(core, Space::L0A, fractal, "the left operand");
             }
         }
     }
-    for (uint32_t j = 0; rightSet && j < k; ++j) {
+    for (uint32_t j = 0; right.any && j < k; ++j) {
         for (uint32_t i = 0; i < n; ++i) {
             const uint32_t fractal = j / ck * nBlocks + i / 16;
-            if (right[fractal * kFractalFloats + j % ck * 16 + i % 16] == 0) {
+            if (columns[i] || !right.Set(fractal, j % ck * 16 + i % 16)) {
                 continue;
             }
             columns[i] = true;
             if (columnOrigin == 0) {
-                columnOrigin =
-                    check->OriginOf(core, Space::L0B, b.Address() + fractal * kFractalBytes,
-                                    kFractalBytes, "the right operand");
+                columnOrigin = right.Origin(core, Space::L0B, fractal, "the right operand");
             }
         }
     }

@@ -357,7 +357,7 @@ void CopyPadIn(const Local& dst, Global src, DType type, const PadIn& copy, cons
     };
     if constexpr (kTracksDefined) {
         if (!copy.pad && blockBytes != copy.bytes) {
-            TrackPadding(core, write, "the padding behind blockLen, with isPad false");
+            TrackPadding(core, write, copy.bytes, "padding behind blockLen with isPad false");
         }
         TrackCopy(core, read, write,
                   [&](uint8_t* target, const uint8_t* source) { run(target, source, 0); });

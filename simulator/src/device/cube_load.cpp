@@ -122,9 +122,10 @@ void LoadFractals(const Local& dst, const Local& src, DType type,
         }
     };
     if constexpr (kTracksDefined) {
-        TrackCopy(core, read, write, [&](uint8_t*, const uint8_t* source) {
-            run(ShadowOf(core.fractals[to.side]), source - low * kFractalBytes);
-        });
+        TrackLoad(core, read, write, Loaded{to.side, to.first, p.repeatTimes, p.dstGap + 1u},
+                  [&](float* fractals, const uint8_t* source) {
+                      run(fractals, source - low * kFractalBytes);
+                  });
     }
     run(core.fractals[to.side], from);
 }
@@ -174,9 +175,8 @@ void LoadFractalsGm(const Local& dst, Global src, DType type, const AscendC::Loa
         }
     };
     if constexpr (kTracksDefined) {
-        TrackCopy(core, read, write, [&](uint8_t*, const uint8_t* source) {
-            run(ShadowOf(core.fractals[target.side]), source);
-        });
+        TrackLoad(core, read, write,
+                  Loaded{target.side, target.first, p.repeatTimes, p.dstGap + 1u}, run);
     }
     run(core.fractals[target.side], from);
 }
@@ -226,9 +226,9 @@ void LoadTransposed(const Local& dst, const Local& src, DType type,
         }
     };
     if constexpr (kTracksDefined) {
-        TrackCopy(core, read, write, [&](uint8_t*, const uint8_t* source) {
-            run(ShadowOf(core.fractals[to.side]), source - low * square);
-        });
+        TrackLoad(
+            core, read, write, Loaded{to.side, to.first, p.repeatTimes, p.dstGap + 1u, second},
+            [&](float* fractals, const uint8_t* source) { run(fractals, source - low * square); });
     }
     run(core.fractals[to.side], from);
 }
@@ -270,14 +270,16 @@ void InitFractals(const Local& dst, DType type, uint32_t repeats, uint32_t block
                                               : HalfBitsToFloat(static_cast<uint16_t>(bits));
     const uint32_t first =
         static_cast<uint32_t>((to - core.memory[static_cast<size_t>(space)]) / kFractalBytes);
+    if constexpr (kTracksDefined) {
+        for (uint32_t r = 0; r < repeats; ++r) {
+            NoteLoaded(core, Loaded{side, first + r * (blocks + gap), blocks, 1}, false);
+        }
+    }
     for (uint32_t r = 0; r < repeats; ++r) {
         for (uint32_t b = 0; b < blocks; ++b) {
             const uint32_t fractal = first + r * (blocks + gap) + b;
             for (uint32_t i = 0; i < 256; ++i) {
                 core.fractals[side][fractal * 256 + i] = value;
-            }
-            if constexpr (kTracksDefined) {
-                std::memset(ShadowOf(core.fractals[side] + fractal * 256), 0, 256 * sizeof(float));
             }
             core.fractalType[side][fractal] = type;
         }

@@ -51,6 +51,29 @@ void TrackCopy(Core& core, const Access& from, const Access& to, const Run& run)
     }
 }
 
+// The same for loads into L0A or L0B: `run` makes the float fractals of the shadow, which is done
+// only for sources with something unwritten. `fractals` of them follow `first`, `step` apart.
+struct Loaded {
+    uint32_t side;
+    uint32_t first;
+    uint32_t fractals;
+    uint32_t step;
+    uint32_t pair = 0;  // from a fractal to the second one that comes with it
+};
+void NoteLoaded(Core& core, const Loaded& loaded, bool dirty);
+template <typename Run>
+void TrackLoad(Core& core, const Access& from, const Access& to, const Loaded& loaded,
+               const Run& run) {
+    ShadowCopy copy;
+    if (BeginCopy(core, from, to, &copy)) {
+        NoteLoaded(core, loaded, copy.dirty);
+        if (copy.dirty) {
+            run(ShadowOf(core.fractals[loaded.side]), copy.from);
+        }
+        EndCopy(core, copy);
+    }
+}
+
 // One element of `toBytes` from one of `fromBytes`: unwritten in full or not at all. `add`: an
 // atomic mode keeps what is there.
 void ShadowElements(uint8_t* to, uint32_t toBytes, const uint8_t* from, uint32_t fromBytes,
@@ -58,8 +81,8 @@ void ShadowElements(uint8_t* to, uint32_t toBytes, const uint8_t* from, uint32_t
 // What StoreGm does to the shadow.
 void ShadowStore(Core& core, uint8_t* to, const uint8_t* from, int64_t bytes);
 
-// `bytes` of `target` stay unwritten although the instruction fills them: padding.
-void TrackPadding(Core& core, const Access& target, const char* what);
+// From byte `skip` on, what the instruction leaves in `target` is undefined.
+void TrackPadding(Core& core, const Access& target, int64_t skip, const char* what);
 void TrackWrite(Core& core, const Access& target);
 
 struct LaneSource {

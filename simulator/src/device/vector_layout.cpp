@@ -70,6 +70,9 @@ void VecGather(DType type, const Local& dst, const Local& src, const Local& offs
         for (uint32_t r = 0; r < walk.rows; ++r) {
             for (uint32_t i = 0; i < walk.ActiveIn(r); ++i) {
                 if (walk.Takes(i)) {
+                    if constexpr (kTracksDefined) {
+                        TrackControl(core, by.Lane(r, i), 4, "the offsets");
+                    }
                     const int64_t at = static_cast<int64_t>(srcBase) + OffsetAt(by.Lane(r, i));
                     core.Check(src, at, size, "the source");
                     reach.Add(at, size);
@@ -83,9 +86,6 @@ void VecGather(DType type, const Local& dst, const Local& src, const Local& offs
         for (uint32_t i = 0; i < walk.ActiveIn(r); ++i) {
             if (!walk.Takes(i)) {
                 continue;
-            }
-            if constexpr (kTracksDefined) {
-                TrackControl(core, by.Lane(r, i), 4, "the offsets");
             }
             const int64_t at = static_cast<int64_t>(srcBase) + OffsetAt(by.Lane(r, i));
             if (at % size != 0) {

@@ -222,7 +222,7 @@ void VecReduceAll(Op op, DType type, const Local& dst, const Local& src, const L
             {out, results * size, true, Space::Ub}});
     if constexpr (kTracksDefined) {
         std::memset(ShadowOf(scratch), 0xFF, static_cast<size_t>(workBytes));
-        TrackPadding(core, Access{scratch, static_cast<uint32_t>(workBytes), true, Space::Ub},
+        TrackPadding(core, Access{scratch, static_cast<uint32_t>(workBytes), true, Space::Ub}, 0,
                      "the work space of a reduction");
         TrackTotal(core, walk, from, out, results * size);
     }
