@@ -281,10 +281,9 @@ bool LaunchState::TakeBlock(uint32_t worker, uint32_t* block) {
         *block = own.next++;
         return true;
     }
-    BlockShare& fullest =
-        *std::max_element(shares.begin(), shares.end(), [](BlockShare a, BlockShare b) {
-            return a.end - a.next < b.end - b.next;
-        });
+    BlockShare& fullest = *std::max_element(
+        shares.begin(), shares.end(),
+        [](BlockShare a, BlockShare b) { return a.end - a.next < b.end - b.next; });
     if (fullest.next == fullest.end) {
         return false;
     }
