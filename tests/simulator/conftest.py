@@ -12,7 +12,9 @@ from tests.support.aclnn import Library
 @pytest.fixture(scope="session")
 def test_ops():
     """The op library made of tests/simulator/op_project."""
-    path = os.environ.get("ASCEND_SIM_TEST_OPAPI") or build_tree.build("test_opapi_sim")
+    path = os.environ.get("ASCEND_SIM_TEST_OPAPI") or build_tree.build(
+        build_tree.tested("test_opapi_sim")
+    )
     return Library(path)
 
 

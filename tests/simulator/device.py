@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import struct
+from unittest import mock
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def bits(value, dtype=np.float32):
 class Device:
     def __init__(self, path=None):
         path = path or os.environ.get("ASCEND_SIM_TEST_KERNELS")
-        path = path or build_tree.build("sim_test_kernels")
+        path = path or build_tree.build(build_tree.tested("sim_test_kernels"))
         self.dll = ctypes.CDLL(str(path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
         self.subnormals(True)
         self.dll.ascendSimReadCounters.restype = ctypes.c_size_t
@@ -52,10 +53,12 @@ class Device:
         cores=24,
         seed=0,
         fresh=False,
+        checks=None,
     ):
         """Launches a kernel; `out` is changed in place. It is read and written; with `fresh` it is
         an output, of which nothing is there at the start. With seed None the schedule is the
-        environment's."""
+        environment's; `checks` stands in for ASCEND_SIM_CHECK: kernels that store whole images move
+        bytes that nothing wrote."""
         words = [int(value) for value in params]
         words += [0] * (128 - len(words))
         tiling = np.frombuffer(
@@ -74,17 +77,18 @@ class Device:
             assert self.dll.ascendSimSetSchedule(ctypes.c_uint64(seed)) == 0
         error = ctypes.create_string_buffer(16384)
         self.dll.simTestSetFresh(int(fresh))
-        status = self.dll.simTestLaunch(
-            kernel.encode(),
-            pointers,
-            sizes,
-            ctypes.c_uint32(blocks),
-            ctypes.c_uint32(threads),
-            int(resident),
-            ctypes.c_uint32(cores),
-            error,
-            ctypes.c_size_t(len(error)),
-        )
+        with mock.patch.dict(os.environ, {"ASCEND_SIM_CHECK": checks} if checks else {}):
+            status = self.dll.simTestLaunch(
+                kernel.encode(),
+                pointers,
+                sizes,
+                ctypes.c_uint32(blocks),
+                ctypes.c_uint32(threads),
+                int(resident),
+                ctypes.c_uint32(cores),
+                error,
+                ctypes.c_size_t(len(error)),
+            )
         if status != 0:
             raise DeviceError(error.value.decode())
         return out

@@ -35,6 +35,7 @@ def run(
         [op, kind, form, count, *mask, repeats, *blocks, *reps, scalar, extra],
         inputs=[image(x) for x in inputs],
         out=out,
+        checks="races",
     )
     return out
 

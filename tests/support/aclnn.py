@@ -2,7 +2,7 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """Calls the ACLNN C functions of an op library with NumPy arrays.
 
-    lib = Library.kda()                       # the simulator library of the build tree
+    lib = Library.kda()                       # the build tree's library, checked
     out = lib.call("SomeOp", q=q, k=k, scale=0.5, layout="BNSD",
                    outputs={"o": (2, 64, 128), "state": None})
     out["o"]                                  # float32 copy for bf16 outputs: out.f32("o")
@@ -109,7 +109,8 @@ class Library:
 
     @classmethod
     def kda(cls):
-        return cls(os.environ.get("HYPER_PARALLEL_KDA_OPAPI") or build_tree.library())
+        explicit = os.environ.get("HYPER_PARALLEL_KDA_OPAPI")
+        return cls(explicit or build_tree.library(build_tree.tested("kda_opapi_sim")))
 
     # --- control interface ---------------------------------------------------------------------
 

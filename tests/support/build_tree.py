@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The hyper_parallel_kda authors
-"""Finds the CMake build tree, and builds targets in it that the default build leaves out."""
+"""Finds the CMake build tree, and builds targets in it that the default build leaves out.
+
+Tests run on the checked libraries; KDA_TEST_LIBRARY=plain takes the plain ones.
+"""
 
 import os
 import shutil
@@ -20,6 +23,15 @@ def build_directory():
     raise FileNotFoundError(
         "no CMake build tree; make one with ./build.sh build, or: cmake -S . -B build -G Ninja"
     )
+
+
+def tested(name):
+    """The variant of a library that tests run on."""
+    variants = {"checked": f"{name}_checked", "plain": name}
+    choice = os.environ.get("KDA_TEST_LIBRARY") or "checked"
+    if choice not in variants:
+        raise ValueError(f"KDA_TEST_LIBRARY={choice}: one of {', '.join(variants)}")
+    return variants[choice]
 
 
 def library(name="kda_opapi_sim"):

@@ -8,12 +8,27 @@ import os
 import mindspore as ms
 import pytest
 
+from hyper_parallel_kda.loader import OPAPI_VARIABLE, SIMULATOR_LIBRARY
+from tests.support import build_tree
+
 
 def pytest_configure(config):
     """While tests are collected: MindSpore takes no other device once any kernel has run."""
     target = config.getoption("--device-target")
     if ms.get_context("device_target") != target:
         ms.set_device(target)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def checked_library(request):
+    """On the simulator, the checked library that is installed beside the plain one."""
+    if request.config.getoption("--device-target") != "CPU" or os.environ.get(OPAPI_VARIABLE):
+        yield
+        return
+    name = build_tree.tested("libkda_opapi_sim")
+    os.environ[OPAPI_VARIABLE] = str(SIMULATOR_LIBRARY.with_name(f"{name}.so"))
+    yield
+    del os.environ[OPAPI_VARIABLE]
 
 
 @pytest.fixture(scope="session")

@@ -56,6 +56,7 @@ TEST_KERNEL(test_ping_pong) {
             }
             Gm<int32_t>(workspace).SetValue(GetBlockIdx() * 8 + i % ahead,
                                             static_cast<int32_t>(i + 1));
+            Settle();
             CrossCoreSetFlag<2, PIPE_FIX>(3);
         }
         for (int64_t i = 0; i < (rounds < ahead ? rounds : ahead); ++i) {
@@ -67,6 +68,7 @@ TEST_KERNEL(test_ping_pong) {
         for (int64_t i = 0; i < rounds; ++i) {
             CrossCoreWaitFlag(3);
             sum += Gm<int32_t>(workspace).GetValue(GetBlockIdx() / 2 * 8 + i % ahead);
+            Settle();
             CrossCoreSetFlag<2, PIPE_MTE2>(4);
         }
         Post(out, GetBlockIdx(), sum);
@@ -199,6 +201,7 @@ TEST_KERNEL(test_races) {
             Gm<int32_t>(workspace).SetValue(GetBlockIdx() * kRows + i, static_cast<int32_t>(i + 1));
         }
         if (how == 2) {
+            Settle();
             CrossCoreSetFlag<2, PIPE_FIX>(3);
         }
     }
