@@ -252,7 +252,8 @@ def test_an_operand_that_is_read_and_written_need_not_be_written(checked):
     np.testing.assert_array_equal(out, np.where((X >= 24) & (X < 32), 7, X))
 
 
-def test_the_plain_library_reports_nothing(device):
+def test_the_plain_library_reports_nothing():
+    device = Device(build_tree.build("sim_test_kernels"))
     out = np.zeros(64, np.float32)
     device.run("unwritten_workspace", [1], inputs=[X], out=out, workspace=65536, fresh=True)
     np.testing.assert_array_equal(out[:56], X[:56])
