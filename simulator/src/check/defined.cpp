@@ -341,6 +341,9 @@ void MemoryCheck::Shows(Core& core, const char* kind, uint16_t origin, const std
             from.site.where.line == core.where.line && from.site.where.file == core.where.file;
         if (!same) {
             finding.first = from.site;
+            if (finding.first.core == core.Title()) {
+                finding.first.core.clear();
+            }
         }
         finding.memory = from.memory + (place.empty() ? "" : "; reaches " + place);
     }
