@@ -35,21 +35,28 @@ class Numerics:
     fresh_operands: bool = True  # forward operands from fp32 q_hat, k_hat, not the stored ones
     row_blocks: bool = True  # factors around a reference row, else exact pair differences
     rounding: bool = True  # False: float64 throughout, to test the algebra alone
+    # False: float64 within a stage, and only what passes between stages is bf16
+    operands: bool = True
 
     @property
     def dtype(self):
-        return np.float32 if self.rounding else np.float64
+        return np.float32 if self.rounding and self.operands else np.float64
 
     def store(self, x):
-        return round_bf16(x) if self.rounding else x
+        """A tensor that a stage hands on."""
+        return np.asarray(round_bf16(x), self.dtype) if self.rounding else x
+
+    def operand(self, x):
+        """A matrix operand inside a stage."""
+        return self.store(x) if self.operands else x
 
     def product(self, a, b):
         """Both operands in bf16, fp32 sums."""
-        return self.store(a) @ self.store(b)
+        return self.operand(a) @ self.operand(b)
 
     def fine_product(self, a, b):
         """Operands as hi + lo pairs; the lo lo term is below fp32's own rounding."""
-        if not (self.rounding and self.split_intra):
+        if not (self.rounding and self.operands and self.split_intra):
             return self.product(a, b)
         (a_hi, a_lo), (b_hi, b_lo) = split_bf16(a), split_bf16(b)
         return a_hi @ b_hi + (a_hi @ b_lo + a_lo @ b_hi)
@@ -94,7 +101,7 @@ class Numerics:
             part, left, right = d[:, block, :stop], x[:, block] * row_factor, k[:, :stop]
             right = right * column_factor
             if self.paired_gate:
-                part, left, right = self.store(part), self.store(left), self.store(right)
+                part, left, right = (self.operand(a) for a in (part, left, right))
                 rows, columns = part @ right, _t(part) @ left
                 gate[:, block] += left * rows
                 gate[:, :stop] -= right * columns
@@ -107,6 +114,9 @@ class Numerics:
 
 REAL = Numerics()
 EXACT = Numerics(rounding=False)
+# The least error that any kernels can have which hand on u, v_new and the other caches in the
+# dtypes that the stages' contract gives them.
+HANDED_ON = Numerics(operands=False)
 
 
 def fwd_prepare(x, nm=REAL):
