@@ -11,7 +11,7 @@
 //   C2  G = v R^T - kt (H R^T) (bf16); X v^T + dw kt^T; -dkb = -Akk^T dw; v_new R^T = Ab G
 //   V2  -dA = tril(.) diag(-beta)
 //   C3  -Akk^T dA (bf16), then that times Akk^T
-//   V3  dL = stril(.)
+//   V3  dL = stril(.); like stril(dAqk), as the sum of two bf16 numbers
 //   C4  pairs i > j by row blocks I of 16: rows Tq_I = dAqk_I (k N)^I, Tk_I = dL_I (k N)^I, and
 //       what the block sends up, Tc^I = dAqk_I^T (q P)_I + dL_I^T (beta k P)_I
 //   V4  all that is element-wise, norms, sigmoid, gate, outputs, partial sums
@@ -29,15 +29,15 @@
 //  * dgk of pairs i > j is a difference, term by term: t_ij = a_i S_ij c_j enters row i with plus
 //    and row j with minus, and the cumulative sum lets every pair cancel that does not straddle a
 //    row. Rounded operands spoil that only if both sides round differently. So both sides take the
-//    same bf16 numbers a = q P (or beta k P), S = dAqk (or dL), c = k N; references are whole
-//    numbers, so that scaling c from one row block to the next is exact (see ChannelDecay). What
-//    remains is an error of bf16 size in the pairs that count, as good as with operands split into
-//    hi + lo, at a third of the products.
+//    same numbers a = q P (or beta k P), S = dAqk (or dL), c = k N; references are whole numbers,
+//    so that scaling c from one row block to the next is exact (see ChannelDecay). a and c are bf16.
+//    S is a sum of two bf16 numbers: da_log adds S over tokens and channels, and where those terms
+//    nearly cancel the rounding of S was half of its error. Splitting a and c as well gains little.
 //
 // MACs, K = V = 128, with R(n) = 16 if n is 1, else n, and n_I rows of block I, e_I its end:
 //   C1  128^3 + R(L) 128 128 + R(L) 128 L          C2  2 R(L) 128 128 + 2 R(L) L 128 + 2 R(L) 128 L
-//   C3  2 R(L) L L                                 C4  sum_I 2 R(n_I) 128 e_I + 2 R(e_I) 128 n_I
-// 9.7 M for a whole chunk. Vector work: about 100 passes over a 64 x 128 tile, the AIVs together.
+//   C3  2 R(L) L L                                 C4  sum_I 4 R(n_I) 128 e_I + 4 R(e_I) 128 n_I
+// 11 M for a whole chunk. Vector work: about 100 passes over a 64 x 128 tile, the AIVs together.
 #include "kernel_operator.h"
 
 #include "chunk_kda_bwd_finalize_cube.h"

@@ -83,8 +83,10 @@ private:
     };
     struct Pair {
         static constexpr uint32_t kDAqk = 0;
-        static constexpr uint32_t kDL = kDAqk + kChunkRows * kChunkRows;
-        static constexpr uint32_t kQueryP = kDL + kChunkRows * kChunkRows;
+        static constexpr uint32_t kDAqkLow = kDAqk + kChunkRows * kChunkRows;
+        static constexpr uint32_t kDL = kDAqkLow + kChunkRows * kChunkRows;
+        static constexpr uint32_t kDLLow = kDL + kChunkRows * kChunkRows;
+        static constexpr uint32_t kQueryP = kDLLow + kChunkRows * kChunkRows;
         static constexpr uint32_t kKeyP = kQueryP + kChunkRows * kKeyDim;
         static constexpr uint32_t kKeyN = kKeyP + kChunkRows * kKeyDim;
         static constexpr uint32_t kElements = kKeyN + kBlockPairs * kBlockRows * kKeyDim;
@@ -271,7 +273,9 @@ private:
         const uint32_t keyL1Rows = AlignUp(keyRows, kFractalRows);
         Bf16 pairs = pairs_.AllocTensor<bfloat16_t>();
         LoadSlot(pairs[Pair::kDAqk], step, Slot::kDAqk, rows, kChunkRows);
+        LoadSlot(pairs[Pair::kDAqkLow], step, Slot::kDAqkLow, rows, kChunkRows);
         LoadSlot(pairs[Pair::kDL], step, Slot::kDL, rows, kChunkRows);
+        LoadSlot(pairs[Pair::kDLLow], step, Slot::kDLLow, rows, kChunkRows);
         LoadSlot(pairs[Pair::kQueryP], step, Slot::kQueryP, rows, kKeyDim);
         LoadSlot(pairs[Pair::kKeyP], step, Slot::kKeyP, rows, kKeyDim);
         LoadSlot(pairs[Pair::kKeyN], step, Slot::kKeyN, keyRows, kKeyDim);
@@ -288,16 +292,21 @@ private:
             const uint32_t at = first * Nz<bfloat16_t>::kC0;  // row `first` of an L1 matrix
             const uint32_t keyAt = PairRow(block) * kBlockRows * Nz<bfloat16_t>::kC0;
             // Rows of the block: both left operands against one (k N) of this block.
-            RowProduct(pairs[Pair::kDAqk + at], pairs[Pair::kKeyN + keyAt],
+            const Bf16 keyN = pairs[Pair::kKeyN + keyAt];
+            RowProduct(pairs[Pair::kDAqk + at], pairs[Pair::kDAqkLow + at], keyN,
                        queryRows[first * kKeyDim], blockRows, end, l1Rows, keyL1Rows);
-            RowProduct(pairs[Pair::kDL + at], pairs[Pair::kKeyN + keyAt],
+            RowProduct(pairs[Pair::kDL + at], pairs[Pair::kDLLow + at], keyN,
                        keyRowsOut[first * kKeyDim], blockRows, end, l1Rows, keyL1Rows);
             // Columns 0 .. end: what the block's rows send back.
             auto c = l0_.AllocC();
             ColumnProduct(c, pairs[Pair::kDAqk + at], pairs[Pair::kQueryP + at], blockRows, end,
                           l1Rows, false);
+            ColumnProduct(c, pairs[Pair::kDAqkLow + at], pairs[Pair::kQueryP + at], blockRows, end,
+                          l1Rows, true);
             ColumnProduct(c, pairs[Pair::kDL + at], pairs[Pair::kKeyP + at], blockRows, end, l1Rows,
                           true);
+            ColumnProduct(c, pairs[Pair::kDLLow + at], pairs[Pair::kKeyP + at], blockRows, end,
+                          l1Rows, true);
             l0_.FinishC(c);
             StoreC(columns[PairRow(block) * kBlockRows * kKeyDim], c, end, kKeyDim, kKeyDim);
             l0_.FreeC(c);
@@ -306,15 +315,18 @@ private:
         CubeToVectorFlag<kPairsReady>::Set();
     }
 
-    __aicore__ inline void RowProduct(const Bf16& left, const Bf16& right,
+    // (left + low) right
+    __aicore__ inline void RowProduct(const Bf16& left, const Bf16& low, const Bf16& right,
                                       const AscendC::GlobalTensor<float>& out, uint32_t blockRows,
                                       uint32_t end, uint32_t l1Rows, uint32_t keyL1Rows) {
-        auto a = l0_.AllocA<bfloat16_t>();
-        LoadA(a, left, blockRows, end, l1Rows);
-        auto b = l0_.AllocB<bfloat16_t>();
-        LoadB(b, right, end, kKeyDim, keyL1Rows);
         auto c = l0_.AllocC();
-        l0_.Multiply(c, a, b, blockRows, kKeyDim, end);
+        for (uint32_t part = 0; part < 2; ++part) {
+            auto a = l0_.AllocA<bfloat16_t>();
+            LoadA(a, part == 0 ? left : low, blockRows, end, l1Rows);
+            auto b = l0_.AllocB<bfloat16_t>();
+            LoadB(b, right, end, kKeyDim, keyL1Rows);
+            l0_.Multiply(c, a, b, blockRows, kKeyDim, end, part == 1);
+        }
         l0_.FinishC(c);
         StoreC(out, c, blockRows, kKeyDim, kKeyDim);
         l0_.FreeC(c);

@@ -34,10 +34,12 @@ struct Slot {
     static constexpr int64_t kKeyN = kKeyP + kRowFloats * kHalf;            // k N, per row block
     static constexpr int64_t kAkkBeta = kKeyN + kPairRowFloats * kHalf;     // Akk diag(beta)
     static constexpr int64_t kDAqk = kAkkBeta + kScoreFloats * kHalf;       // stril(dAqk)
-    static constexpr int64_t kDA = kDAqk + kScoreFloats * kHalf;            // -dA
+    static constexpr int64_t kDAqkLow = kDAqk + kScoreFloats * kHalf;       // what bf16 left of it
+    static constexpr int64_t kDA = kDAqkLow + kScoreFloats * kHalf;         // -dA
     static constexpr int64_t kAkkDA = kDA + kScoreFloats * kHalf;           // -Akk^T dA
     static constexpr int64_t kDL = kAkkDA + kScoreFloats * kHalf;           // dL
-    static constexpr int64_t kHrDiagonal = kDL + kScoreFloats * kHalf;      // 8 blocks 16 x 16
+    static constexpr int64_t kDLLow = kDL + kScoreFloats * kHalf;           // what bf16 left of it
+    static constexpr int64_t kHrDiagonal = kDLLow + kScoreFloats * kHalf;   // 8 blocks 16 x 16
     static constexpr int64_t kDvb = kHrDiagonal + kKeyDim * 16 * kFull;     // Akk^T X
     static constexpr int64_t kDARaw = kDvb + kRowFloats * kFull;            // X v^T + dw kt^T
     static constexpr int64_t kDLRaw = kDARaw + kScoreFloats * kFull;        // -Akk^T dA Akk^T

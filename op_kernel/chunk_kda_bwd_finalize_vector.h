@@ -217,7 +217,7 @@ private:
         StoreScore(step, Slot::kAkkBeta, work, rows);
         Tile dAqk = buffers_.TakeFull();
         KeepMasked(dAqk, buffers_.Below(), dAqk, rows);
-        StoreScore(step, Slot::kDAqk, dAqk, rows);
+        StoreScorePair(step, Slot::kDAqk, Slot::kDAqkLow, dAqk, rows);
         buffers_.FreeFull(dAqk);
     }
 
@@ -226,6 +226,20 @@ private:
         ToBf16<kChannels>(out, tile, rows);
         buffers_.StoreOut(slots_.Area<bfloat16_t>(step, area)[FirstScoreRow() * kChunkRows], out,
                           rows, kChunkRows, kChunkRows);
+    }
+
+    // The tile as a pair of bf16 numbers. Changes the tile; Work(1) is scratch.
+    __aicore__ inline void StoreScorePair(int64_t step, int64_t area, int64_t lowArea,
+                                          const Tile& tile, int32_t rows) {
+        const int64_t first = FirstScoreRow() * kChunkRows;
+        const Tile high = buffers_.Work(1);
+        auto out = buffers_.AllocOut<bfloat16_t>();
+        ToBf16<kChannels>(out, tile, rows);
+        ToFloat<kChannels>(high, out, rows);
+        buffers_.StoreOut(slots_.Area<bfloat16_t>(step, area)[first], out, rows, kChunkRows,
+                          kChunkRows);
+        TileSub<kChannels>(tile, tile, high, rows);
+        StoreScore(step, lowArea, tile, rows);
     }
 
     // V2: -dA = tril(X v^T + dw kt^T) diag(-beta).
@@ -253,7 +267,7 @@ private:
                               rows, kChunkRows);
             Tile tile = buffers_.TakeFull();
             KeepMasked(tile, buffers_.Below(), tile, rows);
-            StoreScore(step, Slot::kDL, tile, rows);
+            StoreScorePair(step, Slot::kDL, Slot::kDLLow, tile, rows);
             buffers_.FreeFull(tile);
         }
         VectorToCubeFlag<kScoreGradReady>::Set();

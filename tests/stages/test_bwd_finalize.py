@@ -166,7 +166,7 @@ def macs(rows):
     for start in range(0, rows, 16):
         block = min(16, rows - start)
         end = start + block
-        total += 2 * n(block) * 128 * end + 2 * n(end) * 128 * block
+        total += 4 * n(block) * 128 * end + 4 * n(end) * 128 * block
     return total
 
 

@@ -31,6 +31,7 @@ class Numerics:
     regroup: bool = True  # v_new R^T as Ab (v R^T) - (Ab kt)(H R^T)
     exclude_diagonal: bool = True  # diagonal pairs never reach the gate's gradient
     split_intra: bool = False  # hi + lo operands in the intra-chunk backward
+    split_scores: bool = True  # the scores' gradients as hi + lo in these products
     paired_gate: bool = True  # gate terms from the rounded operands of each product
     fresh_operands: bool = True  # forward operands from fp32 q_hat, k_hat, not the stored ones
     row_blocks: bool = True  # factors around a reference row, else exact pair differences
@@ -49,6 +50,10 @@ class Numerics:
     def operand(self, x):
         """A matrix operand inside a stage."""
         return self.store(x) if self.operands else x
+
+    def operand_pair(self, x):
+        """A matrix operand that is the sum of two bf16 numbers."""
+        return sum(split_bf16(x)) if self.rounding and self.operands else x
 
     def product(self, a, b):
         """Both operands in bf16, fp32 sums."""
@@ -101,7 +106,8 @@ class Numerics:
             part, left, right = d[:, block, :stop], x[:, block] * row_factor, k[:, :stop]
             right = right * column_factor
             if self.paired_gate:
-                part, left, right = (self.operand(a) for a in (part, left, right))
+                part = self.operand_pair(part) if self.split_scores else self.operand(part)
+                left, right = self.operand(left), self.operand(right)
                 rows, columns = part @ right, _t(part) @ left
                 gate[:, block] += left * rows
                 gate[:, :stop] -= right * columns
