@@ -28,6 +28,7 @@ VARIANTS = {
     "without regrouping": replace(REAL, regroup=False),
     "without either": replace(REAL, fold_beta=False, regroup=False),
     "diagonal pairs in dgk": replace(REAL, exclude_diagonal=False),
+    "scores' gradients in one bf16": replace(REAL, split_scores=False),
     "plain bf16 intra matrices": replace(REAL, paired_gate=False),
     "hi + lo instead of paired gate terms": replace(REAL, paired_gate=False, split_intra=True),
     "none of them": OLD,

@@ -4,7 +4,7 @@
 
 from dataclasses import replace
 
-from tests.support import inputs, metrics
+from tests.support import emulation, inputs, metrics
 
 TOKENS = (1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 200)
 LAYOUTS = ("BSND", "BNSD")
@@ -16,58 +16,57 @@ LONG_STATES = ("lasting", "weak")
 MEASURED = {
     "independent": dict(
         output=0.50,
-        final_state=0.37,
+        final_state=0.36,
         dq=0.43,
-        dk=0.52,
+        dk=0.51,
         dv=0.52,
         dbeta=0.76,
-        dg=0.51,
-        da_log=1.88,
-        ddt_bias=0.50,
+        dg=0.49,
+        da_log=2.04,
+        ddt_bias=0.49,
         dh0=0.26,
     ),
     "two": dict(
         output=0.47,
-        final_state=0.44,
-        dq=0.45,
-        dk=0.54,
+        final_state=0.43,
+        dq=0.43,
+        dk=0.52,
         dv=0.45,
-        dbeta=0.60,
-        dg=0.53,
+        dbeta=0.78,
+        dg=0.51,
         da_log=2.24,
-        ddt_bias=0.60,
+        ddt_bias=0.55,
         dh0=0.59,
     ),
     "parallel": dict(
         output=0.56,
         final_state=0.57,
-        dq=0.64,
-        dk=0.82,
+        dq=0.59,
+        dk=0.75,
         dv=0.57,
-        dbeta=0.73,
-        dg=1.04,
-        da_log=7.23,
-        ddt_bias=1.19,
+        dbeta=0.69,
+        dg=1.03,
+        da_log=3.75,
+        ddt_bias=1.04,
         dh0=0.73,
     ),
     "long": dict(
         output=1.78,
         final_state=0.64,
-        dq=0.65,
-        dk=1.90,
+        dq=0.60,
+        dk=1.89,
         dv=1.60,
-        dbeta=2.23,
-        dg=1.73,
-        da_log=13.6,
-        ddt_bias=1.60,
+        dbeta=2.16,
+        dg=1.68,
+        da_log=8.51,
+        ddt_bias=1.51,
         dh0=2.23,
     ),
 }
-# Nearly parallel keys with states that last are beyond the contract in these two: v_new is a small
-# difference of large terms there and the caches hold it in bf16, and da_log, a sum over tokens and
-# channels, nearly cancels. The emulation, which rounds nothing but caches and operands, gives the
-# same 1.7 % and 8 to 12 %.
-BEYOND_THE_CONTRACT = ("output", "da_log")
+# Nearly parallel keys with states that last: v_new is a small difference of large terms there, and
+# da_log, a sum over tokens and channels, nearly cancels. The bf16 tensors that the stages hand on
+# cost more than the contract's limit by themselves, whatever the kernels do.
+FLOOR = 1.5  # allowed, as a multiple of that cost
 
 
 def kind(x):
@@ -77,14 +76,18 @@ def kind(x):
     return "two" if "beta=two" in x.case else "independent"
 
 
-def limits(x):
+def limits(x, want):
     """The contract's limits, doubled for nearly parallel keys and for beta up to 2, or twice what
-    was measured where that is smaller."""
+    was measured where that is smaller. Where the tensors that the contract has the stages hand on
+    (float64 within each stage) cost more than the contract's limit, a multiple of that cost."""
     measured = {name: 0.02 * value for name, value in MEASURED[kind(x)].items()}
     contract = metrics.limits(1.0 if kind(x) == "independent" else 2.0)
     allowed = {name: min(value, measured[name]) for name, value in contract.items()}
     if kind(x) == "long":
-        allowed.update({name: measured[name] for name in BEYOND_THE_CONTRACT})
+        least = emulation.results(x, emulation.HANDED_ON)
+        for c in metrics.compare_all(least, want, contract, x.upstream_norm()):
+            if c.name in allowed and not c.passed:
+                allowed[c.name] = min(measured[c.name], FLOOR * c.value)
     return allowed
 
 

@@ -2,10 +2,12 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """Prints the worst relative L2 of every output and gradient over the grid of the chain tests.
 
-    python -m tests.system.grid_report [--cases] [--emulation] [--device-target CPU]
+    python -m tests.system.grid_report [--cases] [--emulation | --floor] [--device-target CPU]
 
 --emulation measures the NumPy emulation of the kernels' rounding instead of the kernels: what bf16
-costs by itself. --cases lists the case that every worst value came from.
+costs by itself. --floor measures float64 within each stage, with only the tensors between stages in
+the dtypes that the contract gives them: what no kernel can better. --cases lists the case that
+every worst value came from.
 """
 
 import argparse
@@ -45,12 +47,14 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", action="store_true")
     parser.add_argument("--emulation", action="store_true")
+    parser.add_argument("--floor", action="store_true")
     parser.add_argument("--device-target", choices=("CPU", "Ascend"), default="CPU")
     args = parser.parse_args(arguments)
-    if args.emulation:
+    if args.emulation or args.floor:
+        numerics = emulation.HANDED_ON if args.floor else emulation.REAL
 
         def run(x, layout):
-            return emulation.results(x)
+            return emulation.results(x, numerics)
 
     else:
         import mindspore as ms
@@ -67,7 +71,7 @@ def main(arguments=None):
             for loss, want in grid.truths(x).items():
                 part = grid.with_loss(x, loss)
                 compared = metrics.compare_all(
-                    run(part, layout), want, grid.limits(x), part.upstream_norm()
+                    run(part, layout), want, metrics.CONTRACT_LIMITS, part.upstream_norm()
                 )
                 found[title].add(compared, grid.describe(part, layout))
     table(found)

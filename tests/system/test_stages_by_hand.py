@@ -158,7 +158,7 @@ def test_backward_from_the_scaled_query_cache():
     )
     want = x.results()
     got = {**arrays(grads, layout), "output": want["output"], "final_state": want["final_state"]}
-    metrics.check_all(got, want, grid.limits(x), x.upstream_norm(), x.case)
+    metrics.check_all(got, want, grid.limits(x, want), x.upstream_norm(), x.case)
 
 
 def halves(x):
@@ -243,7 +243,7 @@ def test_two_ranks_with_summaries_and_merge_equal_the_unsplit_run(decay, layout)
         got[name] = np.concatenate([g[name] for g in grads], 2)
     for name in ("da_log", "ddt_bias"):
         got[name] = grads[0][name] + grads[1][name]
-    metrics.check_all(got, want, grid.limits(x), x.upstream_norm(), x.case)
+    metrics.check_all(got, want, grid.limits(x, want), x.upstream_norm(), x.case)
 
     # Both runs round the state at every chunk, but the split one enters its second rank with a
     # state that the summaries carried: twice the 0.4 % measured between two such runs.
