@@ -30,9 +30,10 @@
 //    and row j with minus, and the cumulative sum lets every pair cancel that does not straddle a
 //    row. Rounded operands spoil that only if both sides round differently. So both sides take the
 //    same numbers a = q P (or beta k P), S = dAqk (or dL), c = k N; references are whole numbers,
-//    so that scaling c from one row block to the next is exact (see ChannelDecay). a and c are bf16.
-//    S is a sum of two bf16 numbers: da_log adds S over tokens and channels, and where those terms
-//    nearly cancel the rounding of S was half of its error. Splitting a and c as well gains little.
+//    so that scaling c from one row block to the next is exact (see ChannelDecay). a and c are
+//    bf16. S is a sum of two bf16 numbers: da_log adds S over tokens and channels, and where those
+//    terms nearly cancel the rounding of S was half of its error. Splitting a and c as well gains
+//    little.
 //
 // MACs, K = V = 128, with R(n) = 16 if n is 1, else n, and n_I rows of block I, e_I its end:
 //   C1  128^3 + R(L) 128 128 + R(L) 128 L          C2  2 R(L) 128 128 + 2 R(L) L 128 + 2 R(L) 128 L
