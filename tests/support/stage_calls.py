@@ -10,11 +10,11 @@ from tests.support.aclnn import BF16
 DTYPES = {"io": BF16, "fp32": np.dtype(np.float32), "io|fp32": BF16}
 
 # Values that the table leaves to the caller, and those that the stages support today.
-REQUIRED = {"scale": 0.1, "pre_or_post_num_ranks": 0, "rank": 0}
+REQUIRED = {"scale": 0.1, "pre_or_post_num_ranks": 2, "rank": 2}
 SUPPORTED = {"use_gate_in_kernel": True, "safe_gate": True}
 
 
-def sizes(stage, batch=1, tokens=65, key_heads=2, value_heads=2, ranks=2):
+def sizes(stage, batch=1, tokens=65, key_heads=2, value_heads=2, ranks=3):
     """All dimension symbols. pre_process_bwd takes one batch row only."""
     batch = 1 if stage.name == "pre_process_bwd" else batch
     return {
