@@ -61,6 +61,10 @@ std::string Text(const Where& where) {
            std::to_string(where.line);
 }
 
+bool InRegister(const Core& core, const void* address) {
+    return address >= std::begin(core.compareMask) && address < std::end(core.compareMask);
+}
+
 int64_t Extent(const Access& access) {
     return (access.outer - 1) * access.outerStride + (access.inner - 1) * access.innerStride +
            access.bytes;
@@ -200,7 +204,7 @@ void MemoryCheck::Fill(GmRegion& region, const uint8_t* begin, const uint8_t* en
 uint8_t* MemoryCheck::Shadow(Core& core, const Access& access) {
     if (access.space != Space::Gm) {
         const uint8_t* base = static_cast<const uint8_t*>(access.base);
-        if (base == reinterpret_cast<const uint8_t*>(core.compareMask)) {
+        if (InRegister(core, base)) {
             return StateOf(core).compareShadow;
         }
         return const_cast<uint8_t*>(ShadowOf(base));
@@ -219,7 +223,7 @@ uint16_t* MemoryCheck::Tags(Core& core, Space space, const void* address) {
         GmRegion& region = RegionOf(at);
         return region.tags == nullptr ? nullptr : region.tags + (at - region.begin) / kTagBytes;
     }
-    if (at == reinterpret_cast<const uint8_t*>(core.compareMask)) {
+    if (InRegister(core, at)) {
         return nullptr;
     }
     const uint8_t* memory = StateOf(core).memory;
@@ -244,6 +248,9 @@ void MemoryCheck::Tag(Core& core, const Access& access, uint16_t origin) {
 
 // The place, and for a core's memory what handed it out.
 std::string MemoryCheck::Describe(Core& core, Space space, const uint8_t* address, int64_t bytes) {
+    if (InRegister(core, address)) {
+        return "the compare mask register";
+    }
     std::string text = Place(core, space, address, static_cast<size_t>(bytes));
     if (space == Space::Gm || core.memory[static_cast<size_t>(space)] == nullptr) {
         return text;
@@ -407,7 +414,8 @@ void MemoryCheck::OnAccess(Core& core, Op op, std::initializer_list<Access> acce
             continue;
         }
         uint8_t* shadow = Shadow(core, access);
-        if (op == Op::GetValue && AnySet(shadow, access.bytes)) {
+        // A reference to an element may be for writing it.
+        if (op == Op::GetValue && !access.write && AnySet(shadow, access.bytes)) {
             const uint8_t* at = static_cast<const uint8_t*>(access.base);
             Shows(core, "unwritten memory read as a scalar",
                   OriginOf(core, access.space, at, access.bytes, "the tensor"), "");

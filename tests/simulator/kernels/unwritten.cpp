@@ -93,7 +93,7 @@ TEST_KERNEL(unwritten_scalar) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
     GET_TILING_DATA_WITH_STRUCT(TestParams, p, tiling);
     Tiles ub(in0);
-    ub.b.SetValue(0, 3.0f);
+    ub.b(0) = 3.0f;
     const float value = ub.b.GetValue(p.v[0] != 0 ? 1 : 0);  // @read
     Settle();
     Duplicate(ub.a, value, kFloats);
