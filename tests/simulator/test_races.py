@@ -36,6 +36,9 @@ ONE_CORE = {
     "test_race_vector": (
         READ, "Duplicate (V)", "Adds (V)", "UB bytes 0 to 1024", "PipeBarrier<PIPE_V>",
     ),
+    "test_race_vector_overwrite": (
+        OVERWRITE, "Adds (V)", "Duplicate (V)", "UB bytes 0 to 1024", "PipeBarrier<PIPE_V>",
+    ),
     "test_race_partial": (
         TWICE, "Duplicate (V)", "SetValue (S)", "UB bytes 16 to 20", "HardEvent::V_S",
     ),

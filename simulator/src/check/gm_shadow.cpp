@@ -132,9 +132,7 @@ private:
     void Touch(Cell& cell, const uint8_t* address, size_t bytes) {
         ForEach(cell.write, [&](Epoch other) {
             const bool bothAtomic = write_ && who_.me.Atomic() && other.Atomic();
-            const bool sameDone =
-                other.SamePipe(who_.me) && (who_.inOrder || other.Number() == who_.me.Number());
-            if (!bothAtomic && !sameDone && !Known(other)) {
+            if (!bothAtomic && !Ordered(other)) {
                 Conflict(address, bytes, other, true);
             }
         });
@@ -143,8 +141,7 @@ private:
             return;
         }
         ForEach(cell.read, [&](Epoch other) {
-            // A pipe starts its instructions in order: it has read before it writes.
-            if (!other.SamePipe(who_.me) && !Known(other)) {
+            if (!Ordered(other)) {
                 Conflict(address, bytes, other, false);
             }
         });
@@ -158,6 +155,11 @@ private:
         }
     }
 
+    // Ended before this instruction starts, or part of it.
+    bool Ordered(Epoch other) const {
+        return Known(other) ||
+               (other.SamePipe(who_.me) && (who_.inOrder || other.Number() == who_.me.Number()));
+    }
     bool Known(Epoch other) const { return Knows(*who_.clock, who_.me.Block(), other); }
 
     // `word` and this instruction, without the ones that are complete before it: whoever is

@@ -10,10 +10,10 @@
 // Which accesses are ordered, after the AscendC manual:
 //
 // * A pipe starts its instructions in order, but the next may start before the last one has ended;
-//   PipeBarrier ends all of them first. So a read after a write and a write after a write on one
-//   pipe need a barrier: the manual asks for it between dependent vector instructions, and between
-//   copies whose destinations overlap, in UB (MTE2) and in GM (MTE3). A write after a read needs
-//   none: in order, the read has begun before, and what a pipe reads it has read before it writes.
+//   PipeBarrier lets all reads and writes end first. So instructions of one pipe that depend on
+//   each other need a barrier: the manual asks for it between dependent vector instructions, and
+//   between copies whose destinations overlap, in UB (MTE2) and in GM (MTE3). It does not say that
+//   a pipe has read before the next instruction writes, so a write after a read counts as well.
 // * The scalar pipe keeps its own order. What other pipes did it sees only after a flag to S, and
 //   they see its accesses only after a flag from S. On the AIC there are no such flags.
 // * Mmads on one part of L0C: with few fractals the manual asks for a barrier, from 10 fractals on
@@ -205,10 +205,12 @@ void RaceCheck::Mark(Step& step, const Access& access) {
 
 void RaceCheck::CheckLocal(Step& step, Space space, uint32_t from, uint32_t to, bool write) {
     for (uint32_t pipe = 0; pipe < kPipes; ++pipe) {
-        CheckPlane(step, space, from, to, pipe, write ? kWriteAfterWrite : kReadAfterWrite);
-        if (write && pipe != step.pipe) {
-            CheckPlane(step, space, from, to, pipe, kWriteAfterRead);
+        if (!write) {
+            CheckPlane(step, space, from, to, pipe, kReadAfterWrite);
+            continue;
         }
+        CheckPlane(step, space, from, to, pipe, kWriteAfterWrite);
+        CheckPlane(step, space, from, to, pipe, kWriteAfterRead);
     }
 }
 

@@ -89,7 +89,19 @@ TEST_KERNEL(test_race_vector) {
     Adds(t.Tile(1), t.Tile(0), 1.0f, kCount);  // second
 }
 
-// In place, and a write behind a read: neither needs a barrier.
+TEST_KERNEL(test_race_vector_overwrite) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    Vectors t(tiling);
+    Duplicate(t.Tile(0), 1.0f, kCount);
+    PipeBarrier<PIPE_V>();
+    Adds(t.Tile(1), t.Tile(0), 1.0f, kCount);  // first
+    if (t.ordered) {
+        PipeBarrier<PIPE_V>();
+    }
+    Duplicate(t.Tile(0), 3.0f, kCount);  // second
+}
+
+// Two readers, and an instruction that works in place: neither needs a barrier.
 TEST_KERNEL(test_no_race_vector) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
     Vectors t(tiling);
@@ -97,7 +109,7 @@ TEST_KERNEL(test_no_race_vector) {
     Duplicate(t.Tile(2), 1.0f, kCount);
     PipeBarrier<PIPE_V>();
     Adds(t.Tile(1), t.Tile(0), 1.0f, kCount);
-    Duplicate(t.Tile(0), 3.0f, kCount);
+    Adds(t.Tile(3), t.Tile(0), 1.0f, kCount);
     Adds(t.Tile(2), t.Tile(2), 1.0f, kCount);
 }
 
