@@ -299,14 +299,10 @@ private:
                        keyRowsOut[first * kKeyDim], blockRows, end, l1Rows, keyL1Rows);
             // Columns 0 .. end: what the block's rows send back.
             auto c = l0_.AllocC();
-            ColumnProduct(c, pairs[Pair::kDAqk + at], pairs[Pair::kQueryP + at], blockRows, end,
-                          l1Rows, false);
-            ColumnProduct(c, pairs[Pair::kDAqkLow + at], pairs[Pair::kQueryP + at], blockRows, end,
-                          l1Rows, true);
-            ColumnProduct(c, pairs[Pair::kDL + at], pairs[Pair::kKeyP + at], blockRows, end, l1Rows,
-                          true);
-            ColumnProduct(c, pairs[Pair::kDLLow + at], pairs[Pair::kKeyP + at], blockRows, end,
-                          l1Rows, true);
+            ColumnProduct(c, pairs[Pair::kDAqk + at], pairs[Pair::kDAqkLow + at],
+                          pairs[Pair::kQueryP + at], blockRows, end, l1Rows, false);
+            ColumnProduct(c, pairs[Pair::kDL + at], pairs[Pair::kDLLow + at],
+                          pairs[Pair::kKeyP + at], blockRows, end, l1Rows, true);
             l0_.FinishC(c);
             StoreC(columns[PairRow(block) * kBlockRows * kKeyDim], c, end, kKeyDim, kKeyDim);
             l0_.FreeC(c);
@@ -319,29 +315,32 @@ private:
     __aicore__ inline void RowProduct(const Bf16& left, const Bf16& low, const Bf16& right,
                                       const AscendC::GlobalTensor<float>& out, uint32_t blockRows,
                                       uint32_t end, uint32_t l1Rows, uint32_t keyL1Rows) {
+        auto a = l0_.AllocA<bfloat16_t>();
+        LoadA(a, left, blockRows, end, l1Rows);
+        auto aLow = l0_.AllocA<bfloat16_t>();
+        LoadA(aLow, low, blockRows, end, l1Rows);
+        auto b = l0_.AllocB<bfloat16_t>();
+        LoadB(b, right, end, kKeyDim, keyL1Rows);
         auto c = l0_.AllocC();
-        for (uint32_t part = 0; part < 2; ++part) {
-            auto a = l0_.AllocA<bfloat16_t>();
-            LoadA(a, part == 0 ? left : low, blockRows, end, l1Rows);
-            auto b = l0_.AllocB<bfloat16_t>();
-            LoadB(b, right, end, kKeyDim, keyL1Rows);
-            l0_.Multiply(c, a, b, blockRows, kKeyDim, end, part == 1);
-        }
+        l0_.MultiplySum(c, a, aLow, b, blockRows, kKeyDim, end);
         l0_.FinishC(c);
         StoreC(out, c, blockRows, kKeyDim, kKeyDim);
         l0_.FreeC(c);
     }
 
-    // C[end,128] (+)= left^T right; left is one row of fractals, so the transposed operand takes a
-    // single load.
+    // C[end,128] (+)= (left + low)^T right; both are one row of fractals, so a transposed operand
+    // takes a single load.
     __aicore__ inline void ColumnProduct(const AscendC::LocalTensor<float>& c, const Bf16& left,
-                                         const Bf16& right, uint32_t blockRows, uint32_t end,
-                                         uint32_t l1Rows, bool accumulate) {
+                                         const Bf16& low, const Bf16& right, uint32_t blockRows,
+                                         uint32_t end, uint32_t l1Rows, bool accumulate) {
+        const uint32_t fractals = CeilDiv(end, kFractalRows);
         auto a = l0_.AllocA<bfloat16_t>();
-        LoadFractals(a, left, 0, CeilDiv(end, kFractalRows), l1Rows / kFractalRows, true);
+        LoadFractals(a, left, 0, fractals, l1Rows / kFractalRows, true);
+        auto aLow = l0_.AllocA<bfloat16_t>();
+        LoadFractals(aLow, low, 0, fractals, l1Rows / kFractalRows, true);
         auto b = l0_.AllocB<bfloat16_t>();
         LoadB(b, right, blockRows, kKeyDim, l1Rows);
-        l0_.Multiply(c, a, b, end, kKeyDim, blockRows, accumulate);
+        l0_.MultiplySum(c, a, aLow, b, end, kKeyDim, blockRows, accumulate);
     }
 
     template <typename T>

@@ -300,6 +300,25 @@ public:
         b_.FreeTensor(b);
     }
 
+    // The same with a left operand in two parts: c (+)= (high + low) b, with b loaded once.
+    template <typename T>
+    __aicore__ inline void MultiplySum(const AscendC::LocalTensor<float>& c,
+                                       AscendC::LocalTensor<T>& high, AscendC::LocalTensor<T>& low,
+                                       AscendC::LocalTensor<T>& b, uint32_t m, uint32_t n,
+                                       uint32_t k, bool accumulate = false) {
+        a_.EnQue(high);
+        a_.EnQue(low);
+        b_.EnQue(b);
+        high = a_.template DeQue<T>();
+        b = b_.template DeQue<T>();
+        kda::Multiply(c, high, b, m, n, k, accumulate);
+        a_.FreeTensor(high);
+        low = a_.template DeQue<T>();
+        kda::Multiply(c, low, b, m, n, k, true);
+        a_.FreeTensor(low);
+        b_.FreeTensor(b);
+    }
+
     __aicore__ inline void FinishC(AscendC::LocalTensor<float>& c) {
         c_.EnQue(c);
         c = c_.template DeQue<float>();
