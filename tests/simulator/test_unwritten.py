@@ -230,12 +230,14 @@ def test_the_right_twin_is_silent(checked, name):
     np.testing.assert_array_equal(run(checked, name, 0), CASES[name][1])
 
 
-def test_the_first_read_names_its_core(checked):
-    with pytest.raises(DeviceError) as error:
-        run(checked, "across_cores", 1)
-    (report,) = findings(str(error.value))
-    assert re.search(r"on AIV \d \(block \d, sub-block 0\)", report["first"])
-    assert re.search(r"AIC \d", report["kernel"])
+def test_a_report_does_not_depend_on_threads(checked):
+    """Every block finds the same; the first block's is listed, with the core of the first read."""
+    for _ in range(20):
+        with pytest.raises(DeviceError) as error:
+            run(checked, "across_cores", 1)
+        (report,) = findings(str(error.value))
+        assert report["kernel"].endswith(", AIC 0")
+        assert report["first"].endswith(" on AIV 0 (block 0, sub-block 0)")
 
 
 def test_results_show_it_too(checked):

@@ -30,6 +30,11 @@ std::string Key(const Site& site) {
     return std::string("|") + site.where.file + ":" + line + " " + Name(site.op);
 }
 
+// Cores by kind and number, whichever thread came first.
+bool Before(const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
 }  // namespace
 
 void Findings::Add(const Core& core, Finding finding) {
@@ -45,7 +50,12 @@ void Findings::Add(Finding finding) {
         key += "|" + finding.memory;
     }
     std::lock_guard<std::mutex> lock(mutex_);
-    found_.emplace(std::move(key), std::move(finding));
+    const auto found = found_.find(key);
+    if (found == found_.end()) {
+        found_.emplace(std::move(key), std::move(finding));
+    } else if (Before(finding.core, found->second.core)) {
+        found->second = std::move(finding);
+    }
 }
 
 bool Findings::Empty() const {

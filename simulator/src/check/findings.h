@@ -29,7 +29,8 @@ struct Finding {
     std::string missing;  // what would mend it, e.g. the flag to add
 };
 
-// The findings of one launch, each pair of source lines once a kind. Thread-safe.
+// The findings of one launch, each pair of source lines once a kind, for the lowest core that met
+// it. Thread-safe.
 class Findings {
 public:
     void Add(const Core& core, Finding finding);
