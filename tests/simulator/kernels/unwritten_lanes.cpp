@@ -104,7 +104,8 @@ TEST_KERNEL(unwritten_lanes) {
 }
 
 // {rows and columns copied to A, k-rows and columns copied to B, m, n, k, how often, rows to store,
-// 1: bf16 result}. A is 32 x 48, B 48 x 32; the products add up.
+// result: 0 rows of float, 1 of
+// bf16, 2 fractals, 3 narrow fractals}. A is 32 x 48, B 48 x 32; the products add up.
 TEST_KERNEL(unwritten_product) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
     GET_TILING_DATA_WITH_STRUCT(TestParams, p, tiling);
@@ -142,11 +143,19 @@ TEST_KERNEL(unwritten_product) {
     Settle();
     const uint16_t height = uint16_t((p.v[4] + 15) / 16 * 16);
     FixpipeParamsV220 fix(uint16_t((n + 15) / 16 * 16), uint16_t(p.v[8]), height, 32, false);
-    if (p.v[9] != 0) {
-        fix.quantPre = QuantMode_t::F322BF16;
-        Fixpipe<bfloat16_t, float, CFG_ROW_MAJOR>(Gm<bfloat16_t>(out), l0c.Get<float>(), fix);
-    } else {
-        Fixpipe<float, float, CFG_ROW_MAJOR>(Gm<float>(out), l0c.Get<float>(), fix);
+    switch (p.v[9]) {
+        case 0:
+            Fixpipe<float, float, CFG_ROW_MAJOR>(Gm<float>(out), l0c.Get<float>(), fix);
+            break;
+        case 1:
+            fix.quantPre = QuantMode_t::F322BF16;
+            Fixpipe<bfloat16_t, float, CFG_ROW_MAJOR>(Gm<bfloat16_t>(out), l0c.Get<float>(), fix);
+            break;
+        default:  // stripes of 16 columns, or of 8
+            fix.isChannelSplit = p.v[9] == 3;
+            fix.dstStride = fix.isChannelSplit ? 32 : 64;
+            Fixpipe<float, float, CFG_NZ>(Gm<float>(out), l0c.Get<float>(), fix);
+            break;
     }
     Settle();
 }
