@@ -208,6 +208,17 @@ def test_a_cross_core_flag_stands_for_its_own_pipe(checked):
     run(checked, kernel, 1)
 
 
+def test_sets_behind_different_pipes_are_told_apart_by_nobody(checked):
+    kernel = "test_race_mixed_sets"
+    for waits in 0, 1:
+        for report in findings(checked, kernel, waits):
+            assert report["kind"] == "race: read after write"
+            assert report["first"] == f"Fixpipe (FIX) races.cpp:{line(kernel, 'first')} on AIC 0"
+            assert report["second"].endswith(f":{line(kernel, 'second')}")
+            assert report["missing"].startswith("CrossCoreSetFlag<2, PIPE_FIX> after the first")
+    run(checked, kernel, 2)
+
+
 @pytest.mark.parametrize(
     "kernel, text, lines",
     [

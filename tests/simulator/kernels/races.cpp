@@ -391,3 +391,113 @@ TEST_KERNEL(test_flag_cross) {
         }
     }
 }
+
+// Flags of one id behind different pipes, v[0] of them waited for before the read: the counter does
+// not tell which of them has counted, so the first wait promises nothing about the copy.
+TEST_KERNEL(test_race_mixed_sets) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+    const int64_t waits = reinterpret_cast<__gm__ TestParams*>(tiling)->v[0];
+    TPipe pipe;
+    if ASCEND_IS_AIC {
+        TBuf<TPosition::A1> l1;
+        TBuf<TPosition::CO1> l0c;
+        pipe.InitBuffer(l1, kBytes);
+        pipe.InitBuffer(l0c, kBytes);
+        FixpipeParamsV220 fix(16, 16, 16, 16, false);
+        Fixpipe<float, float, CFG_ROW_MAJOR>(Gm<float>(workspace), l0c.Get<float>(), fix);  // first
+        CrossCoreSetFlag<2, PIPE_FIX>(7);
+        CrossCoreSetFlag<2, PIPE_MTE2>(7);
+    }
+    if ASCEND_IS_AIV {
+        TBuf<TPosition::VECCALC> buffer;
+        pipe.InitBuffer(buffer, kBytes);
+        for (int64_t i = 0; i < waits; ++i) {
+            CrossCoreWaitFlag(7);
+        }
+        DataCopy(buffer.Get<float>(), Gm<float>(workspace), kCount);  // second
+        for (int64_t i = waits; i < 2; ++i) {
+            CrossCoreWaitFlag(7);
+        }
+    }
+}
+
+namespace {
+
+template <HardEvent kEvent>
+void Flag(bool set, int32_t id) {
+    if (set) {
+        SetFlag<kEvent>(id);
+    } else {
+        WaitFlag<kEvent>(id);
+    }
+}
+
+// By the pipes' numbers in test_race_orders.py: S, V, MTE2, MTE3.
+void Flag(bool set, int64_t source, int64_t target, int32_t id) {
+    switch (source * 4 + target) {
+        case 1:
+            return Flag<HardEvent::S_V>(set, id);
+        case 2:
+            return Flag<HardEvent::S_MTE2>(set, id);
+        case 3:
+            return Flag<HardEvent::S_MTE3>(set, id);
+        case 4:
+            return Flag<HardEvent::V_S>(set, id);
+        case 6:
+            return Flag<HardEvent::V_MTE2>(set, id);
+        case 7:
+            return Flag<HardEvent::V_MTE3>(set, id);
+        case 8:
+            return Flag<HardEvent::MTE2_S>(set, id);
+        case 9:
+            return Flag<HardEvent::MTE2_V>(set, id);
+        case 11:
+            return Flag<HardEvent::MTE2_MTE3>(set, id);
+        case 12:
+            return Flag<HardEvent::MTE3_S>(set, id);
+        case 13:
+            return Flag<HardEvent::MTE3_V>(set, id);
+        default:
+            return Flag<HardEvent::MTE3_MTE2>(set, id);
+    }
+}
+
+}  // namespace
+
+// A program of v[0] instructions: {what, a, b, c} each from v[4] on.
+TEST_KERNEL(test_race_program) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    constexpr int32_t kSmall = 8;  // floats of a tile
+    Vectors t(tiling);
+    GlobalTensor<float> gm = Gm<float>(out);
+    for (int64_t i = 0; i < t.params.v[0]; ++i) {
+        const int64_t* item = &t.params.v[4 + 4 * i];
+        LocalTensor<float> a = t.all[uint32_t(item[1] * kSmall)];
+        LocalTensor<float> b = t.all[uint32_t(item[2] * kSmall)];
+        switch (item[0]) {
+            case 0:
+                DataCopy(a, gm[item[2] * kSmall], kSmall);  // load
+                break;
+            case 1:
+                Adds(a, b, 1.0f, kSmall);  // add
+                break;
+            case 2:
+                DataCopy(gm[item[2] * kSmall], a, kSmall);  // store
+                break;
+            case 3:
+                a.GetValue(1);  // get
+                break;
+            case 4:
+                a.SetValue(1, 2.0f);  // set
+                break;
+            case 5:
+                item[1] == 0   ? PipeBarrier<PIPE_ALL>()
+                : item[1] == 1 ? PipeBarrier<PIPE_V>()
+                : item[1] == 2 ? PipeBarrier<PIPE_MTE2>()
+                               : PipeBarrier<PIPE_MTE3>();
+                break;
+            default:
+                Flag(item[0] == 6, item[1], item[2], int32_t(item[3]));
+        }
+    }
+}
