@@ -175,3 +175,109 @@ def test_programs_have_races_and_none():
     assert races(chain) == (set(), set())
     for at in 1, 4, 7:
         assert races(chain[:at] + chain[at + 2 :])[1 if at < 7 else 0]
+
+
+# --- Several cores -------------------------------------------------------------------------------
+
+CORES = 4  # two blocks of two AIVs
+READ, WRITE, BOUNCE, ALL, SET0, SET1, AWAIT, SYNC = range(8)
+
+
+@st.composite
+def core_programs(draw):
+    """All cores take part in all hand-overs, in one order; between them each does what it likes."""
+    cores = [[] for _ in range(CORES)]
+
+    def data():
+        for items in cores:
+            for _ in range(draw(st.integers(0, 2))):
+                what = draw(st.sampled_from([READ, READ, WRITE, WRITE, BOUNCE, ALL]))
+                items.append((what, draw(st.integers(0, 5))))
+
+    for _ in range(draw(st.integers(1, 3))):
+        data()
+        kind, pipe = draw(st.sampled_from([SET0, SET1, SYNC])), draw(st.sampled_from([V, MTE2, 3]))
+        for items in cores:
+            items.append((kind, pipe))
+        if kind != SYNC:
+            data()
+            for items in cores:
+                items.append((AWAIT, 3 if kind == SET0 else 4))
+    data()
+    return cores
+
+
+def cores_race(cores):
+    """Whether two accesses to one tile of global memory have no order."""
+    items = [(core, *item) for core, program in enumerate(cores) for item in program]
+    n = len(items)
+    edges = np.zeros((2 * n, 2 * n), bool)
+    pipes = {READ: {MTE2}, WRITE: {MTE3}, AWAIT: {S}, BOUNCE: set()}
+    joint = {}  # the items that are released together
+    for j, (core, what, how) in enumerate(items):
+        edges[2 * j, 2 * j + 1] = True
+        for i in range(j):
+            if items[i][0] != core:
+                continue
+            earlier = items[i][1]
+            if what in (ALL, SYNC) or earlier in (ALL, SYNC, AWAIT):
+                edges[2 * i + 1, 2 * j] = True
+            elif what in (SET0, SET1) and how in pipes.get(earlier, ()):
+                edges[2 * i + 1, 2 * j] = True  # what is behind the pipe that is named
+            elif what in (READ, WRITE) and pipes.get(earlier) == pipes[what]:
+                edges[2 * i, 2 * j] = True
+            elif earlier == WRITE and what == BOUNCE:
+                edges[2 * i + 1, 2 * j] = True  # a flag from MTE3
+            elif earlier == BOUNCE and (what == READ or (what in (SET0, SET1) and how == MTE2)):
+                edges[2 * i + 1, 2 * j] = True  # to MTE2
+            elif earlier == READ and what == BOUNCE:
+                edges[2 * i, 2 * j] = True  # MTE2 waits in its turn
+        scope = core // 2 if what == SET1 or (what, how) == (AWAIT, 4) else "all"
+        kind = "sync" if what == SYNC else 0 if what == SET0 or (what, how) == (AWAIT, 3) else 1
+        if what in (SET0, SET1, AWAIT, SYNC):
+            group = "waits" if what == AWAIT else "sets"
+            own = joint.setdefault((scope, kind), {"waits": {}, "sets": {}})
+            own[group].setdefault(core, []).append(j)
+    for groups in joint.values():
+        sets = list(groups["sets"].values())
+        waits = list(groups["waits"].values()) or sets  # a SyncAll is both
+        for generation in range(len(sets[0])):
+            for a in sets:
+                for b in waits:
+                    if a[generation] != b[generation]:
+                        begins = waits is sets  # its arrival, not its end, releases the others
+                        edges[2 * a[generation] + (not begins), 2 * b[generation] + begins] = True
+    reach = edges
+    for k in range(2 * n):
+        reach = reach | (reach[:, k : k + 1] & reach[k : k + 1])
+    data = [i for i in range(n) if items[i][1] in (READ, WRITE)]
+    return any(
+        items[i][2] == items[j][2]
+        and WRITE in (items[i][1], items[j][1])
+        and not reach[2 * i + 1, 2 * j]
+        and not reach[2 * j + 1, 2 * i]
+        for i in data
+        for j in data
+        if i < j
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@settings(max_examples=150, deadline=None)
+@given(cores=core_programs(), seed=st.integers(0, 3))
+def test_the_clocks_of_several_cores_say_what_the_graph_says(checked, cores, seed, threads):
+    length = max(map(len, cores))
+    params = [length]
+    for program in cores:
+        program = program + [(ALL, 0)] * (length - len(program))
+        params += [16 * what + how for what, how in program]
+    found = False
+    try:
+        checked.run(
+            "test_race_cores", params, workspace=4096, blocks=2, threads=threads, resident=True,
+            seed=seed, checks="races",
+        )  # fmt: skip
+    except DeviceError as error:
+        assert "race: " in str(error)
+        found = "memory:  GM tensor 'workspace'" in str(error)
+    assert found == cores_race(cores)

@@ -89,18 +89,18 @@ def line(kernel, comment):
     )
 
 
-def run(device, kernel, how, blocks=1, threads=1, resident=False):
+def run(device, kernel, *how, blocks=1, threads=1, resident=False):
     x, out = np.ones(4096, np.float32), np.zeros(4096, np.float32)
     device.run(
-        kernel, [how], inputs=[x], out=out, workspace=1 << 16,
+        kernel, how, inputs=[x], out=out, workspace=1 << 16,
         blocks=blocks, threads=threads, resident=resident,
     )  # fmt: skip
 
 
-def findings(device, kernel, how, **options):
+def findings(device, kernel, *how, **options):
     """The reports of a launch, each a dictionary of its lines."""
     with pytest.raises(DeviceError) as caught:
-        run(device, kernel, how, **options)
+        run(device, kernel, *how, **options)
     head, *rest = str(caught.value).splitlines()
     reports = []
     for text in rest:
@@ -180,6 +180,17 @@ def test_blocks_race_for_global_memory(checked, threads):
         assert "CrossCoreSetFlag<0, PIPE_MT" in report["missing"]
     for how in 1, 2:
         run(checked, kernel, how, **options)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_neighbours_in_a_granule_do_not_race(checked, threads):
+    kernel = "test_race_neighbours"
+    run(checked, kernel, 0, 20, blocks=40, threads=threads)
+    for size in 22, 24:
+        (report,) = findings(checked, kernel, 0, size, blocks=40, threads=threads)
+        assert report["kind"] == "race: write after write"
+        first, last = map(int, re.findall(r"\d+", report["memory"]))
+        assert first % 20 == 0 and last - first == size - 20
 
 
 def test_atomic_adds_may_meet(checked):

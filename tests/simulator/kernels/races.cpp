@@ -501,3 +501,68 @@ TEST_KERNEL(test_race_program) {
         }
     }
 }
+
+namespace {
+
+template <uint8_t kMode>
+void CrossSet(int64_t pipe, uint16_t id) {
+    if (pipe == 1) {
+        CrossCoreSetFlag<kMode, PIPE_V>(id);
+    } else if (pipe == 2) {
+        CrossCoreSetFlag<kMode, PIPE_MTE2>(id);
+    } else {
+        CrossCoreSetFlag<kMode, PIPE_MTE3>(id);
+    }
+}
+
+}  // namespace
+
+// A program for each AIV, of v[0] items {what, how} from v[1] on, packed as 16 what + how.
+TEST_KERNEL(test_race_cores) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+    constexpr int32_t kSmall = 8;  // floats of a tile
+    if ASCEND_IS_AIV {
+        Vectors t(tiling);
+        GlobalTensor<float> gm = Gm<float>(workspace);
+        for (int64_t i = 0; i < t.params.v[0]; ++i) {
+            const int64_t item = t.params.v[1 + GetBlockIdx() * t.params.v[0] + i];
+            const int64_t how = item % 16;
+            switch (item / 16) {
+                case 0:
+                    DataCopy(t.Tile(0), gm[how * kSmall], kSmall);  // load
+                    break;
+                case 1:
+                    DataCopy(gm[how * kSmall], t.Tile(1), kSmall);  // store
+                    break;
+                case 2:
+                    Order<HardEvent::MTE3_MTE2>();
+                    break;
+                case 3:
+                    PipeBarrier<PIPE_ALL>();
+                    break;
+                case 4:
+                    CrossSet<0>(how, 3);
+                    break;
+                case 5:
+                    CrossSet<1>(how, 4);
+                    break;
+                case 6:
+                    CrossCoreWaitFlag(uint16_t(how));
+                    break;
+                default:
+                    SyncAll();
+            }
+        }
+    }
+}
+
+// Every AIV writes v[1] bytes, 20 bytes from the next AIV's: several share a granule, none a byte
+// unless they write more than 20.
+TEST_KERNEL(test_race_neighbours) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    Vectors t(tiling);
+    Duplicate(t.Tile(0), 1.0f, kCount);
+    Order<HardEvent::V_MTE3>();
+    DataCopyPad(Gm<half>(out)[GetBlockIdx() * 10], t.Tile(0).ReinterpretCast<half>(),
+                DataCopyExtParams(1, uint32_t(t.params.v[1]), 0, 0, 0));  // written
+}
