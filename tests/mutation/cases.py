@@ -97,7 +97,7 @@ def _others():
         yield _case("merge_fwd_bwd", f"{count} ranks", 1, heads=5, ranks=4,
                     pre_or_post_num_ranks=count, rank=3)  # fmt: skip
     yield _case("merge_fwd_bwd", "backward", 2, heads=5, ranks=4, forward=False,
-                pre_or_post_num_ranks=2)  # fmt: skip
+                pre_or_post_num_ranks=2, rank=0)  # fmt: skip
 
 
 def _bwd_finalize():
