@@ -81,7 +81,10 @@ private:
                                              6 * 64 + 4 * kBlockFloats + 3 * kMaskFloats;
 
     __aicore__ inline void CutSmall(const Tile& small) {
-        // Nothing is cleared: lanes past the end of a tail are computed with and never stored.
+        // Lanes past the end of a tail are computed with and never stored, but they are rows of the
+        // products' operands: unwritten memory may hold NaN, which Mmad must not see.
+        AscendC::Duplicate(small, 0.0f, static_cast<int32_t>(kSmallFloats));
+        AscendC::PipeBarrier<PIPE_V>();
         uint32_t at = 0;
         vectors_ = small[at];
         scaledPow_ = small[at += DecayVectors::kFloats];

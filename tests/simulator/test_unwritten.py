@@ -16,6 +16,7 @@ X = np.arange(64, dtype=np.float32)
 ONES = np.ones(48 * 16, np.float16)
 OFFSETS = np.arange(64, dtype=np.int32) * 4
 UNWRITTEN = "unwritten memory reaches an output"
+PRODUCT = "unwritten memory in a matrix product"
 
 # kernel: (inputs, what the right one gives, bytes of the wrong one's output if they differ,
 #          options, (kind, first, second, memory) of the report)
@@ -134,25 +135,25 @@ CASES = {
         [X],
         np.full(1024, 16, np.float32),
         None,
-        (UNWRITTEN, "DataCopyUb2Gm", "Fixpipe", "UB bytes 510 to 512"),
+        (PRODUCT, "DataCopyUb2Gm", "Mmad", "UB bytes 510 to 512"),
     ),
     "k": (
         [X],
         np.full(256, 32, np.float32),
         None,
-        (UNWRITTEN, "LoadData", "Fixpipe", "L1 bytes 1024 to 1536.*'out' bytes 0 to 64"),
+        (PRODUCT, "LoadData", "Mmad", "L1 bytes 1024 to 1536"),
     ),
     "rows": (
         [X, ONES],
         np.full(128, 48, np.float32),
-        1024,
-        (UNWRITTEN, "LoadData", "Fixpipe", "L1 bytes 256 to 512.*'out' bytes 512 to 576"),
+        None,
+        (PRODUCT, "LoadData", "Mmad", "L1 bytes 256 to 512"),
     ),
     "column": (
         [X, ONES],
         np.full(256, 48, np.float32),
         None,
-        (UNWRITTEN, "LoadData", "Fixpipe", "L1 bytes 3040 to 3072"),
+        (PRODUCT, "LoadData", "Mmad", "L1 bytes 3040 to 3072"),
     ),
     "accumulator": (
         [X],

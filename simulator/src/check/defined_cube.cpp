@@ -14,30 +14,65 @@ namespace {
 
 constexpr uint32_t kFractalFloats = 256;
 
-// One operand of a product: its float fractals' shadows.
+// What an operand of a product has to be. The manual wants NaN kept away from Mmad, which may stop
+// with an error, and unwritten memory may be NaN: so unwritten values in the m x k or k x n part
+// are reported here, whatever becomes of the result.
 struct Side {
+    Core& core;
     const uint32_t* values;
     const bool* dirty;
-    const Local& local;
-    bool any;
+    uint8_t* address;
+    Space space;
 
-    Side(Core& core, uint32_t side, const Local& operand, uint32_t fractals) : local(operand) {
-        const Space space = side == 0 ? Space::L0A : Space::L0B;
-        const int64_t first =
-            (operand.Address() - core.memory[static_cast<size_t>(space)]) / kFractalBytes;
+    Side(Core& onCore, const Local& operand, Space where)
+        : core(onCore), address(operand.Address()), space(where) {
+        const uint32_t side = space == Space::L0A ? 0 : 1;
+        const int64_t first = (address - core.memory[static_cast<size_t>(space)]) / kFractalBytes;
         values = reinterpret_cast<const uint32_t*>(
             ShadowOf(core.fractals[side] + first * kFractalFloats));
         dirty = StateOf(core).dirty[side] + first;
-        any = std::find(dirty, dirty + fractals, true) != dirty + fractals;
     }
-    bool Set(uint32_t fractal, uint32_t value) const {
-        return dirty[fractal] && values[fractal * kFractalFloats + value] != 0;
-    }
-    uint16_t Origin(Core& core, Space space, uint32_t fractal, const char* name) const {
-        return MemoryOf(core)->OriginOf(core, space, local.Address() + fractal * kFractalBytes,
-                                        kFractalBytes, name);
+    // Values [0, rows) x [0, columns) of one fractal, `pitch` values a row. True when it reports.
+    bool Report(uint32_t fractal, uint32_t rows, uint32_t columns, uint32_t pitch,
+                const char* name) const {
+        for (uint32_t r = 0; dirty[fractal] && r < rows; ++r) {
+            const uint32_t* row = values + fractal * kFractalFloats + r * pitch;
+            if (std::any_of(row, row + columns, [](uint32_t value) { return value != 0; })) {
+                MemoryCheck& check = *MemoryOf(core);
+                check.Shows(core, "unwritten memory in a matrix product",
+                            check.OriginOf(core, space, address + fractal * kFractalBytes,
+                                           kFractalBytes, name),
+                            "");
+                return true;
+            }
+        }
+        return false;
     }
 };
+
+void CheckLeft(const Side& side, uint32_t ck, uint32_t m, uint32_t k) {
+    const uint32_t kBlocks = (k + ck - 1) / ck;
+    for (uint32_t i = 0; i < m; i += 16) {
+        for (uint32_t j = 0; j < k; j += ck) {
+            if (side.Report(i / 16 * kBlocks + j / ck, std::min(16u, m - i), std::min(ck, k - j),
+                            ck, "the left operand")) {
+                return;
+            }
+        }
+    }
+}
+
+void CheckRight(const Side& side, uint32_t ck, uint32_t n, uint32_t k) {
+    const uint32_t nBlocks = (n + 15) / 16;
+    for (uint32_t j = 0; j < k; j += ck) {
+        for (uint32_t i = 0; i < n; i += 16) {
+            if (side.Report(j / ck * nBlocks + i / 16, std::min(ck, k - j), std::min(16u, n - i),
+                            16, "the right operand")) {
+                return;
+            }
+        }
+    }
+}
 
 // What it adds to is read too: values that no Mmad started keep this instruction as their origin.
 void TagAccumulator(Core& core, const Local& c, uint32_t m, uint32_t n) {
@@ -89,40 +124,10 @@ void TrackMmad(Core& core, const Local& c, const Local& a, const Local& b, const
     if (check == nullptr) {
         return;
     }
+    CheckLeft(Side(core, a, Space::L0A), ck, m, k);
+    CheckRight(Side(core, b, Space::L0B), ck, n, k);
     const uint32_t mBlocks = (m + 15) / 16;
     const uint32_t nBlocks = (n + 15) / 16;
-    const uint32_t kBlocks = (k + ck - 1) / ck;
-    const Side left(core, 0, a, mBlocks * kBlocks);
-    const Side right(core, 1, b, kBlocks * nBlocks);
-    // A row of C is unwritten in full when the m x k part of A has an unwritten value in that row;
-    // a column likewise.
-    bool rows[4096];
-    bool columns[4096];
-    std::fill(rows, rows + m, false);
-    std::fill(columns, columns + n, false);
-    uint16_t rowOrigin = 0;
-    uint16_t columnOrigin = 0;
-    for (uint32_t i = 0; left.any && i < m; ++i) {
-        for (uint32_t j = 0; j < k && !rows[i]; ++j) {
-            const uint32_t fractal = i / 16 * kBlocks + j / ck;
-            rows[i] = left.Set(fractal, i % 16 * ck + j % ck);
-            if (rows[i] && rowOrigin == 0) {
-                rowOrigin = left.Origin(core, Space::L0A, fractal, "the left operand");
-            }
-        }
-    }
-    for (uint32_t j = 0; right.any && j < k; ++j) {
-        for (uint32_t i = 0; i < n; ++i) {
-            const uint32_t fractal = j / ck * nBlocks + i / 16;
-            if (columns[i] || !right.Set(fractal, j % ck * 16 + i % 16)) {
-                continue;
-            }
-            columns[i] = true;
-            if (columnOrigin == 0) {
-                columnOrigin = right.Origin(core, Space::L0B, fractal, "the right operand");
-            }
-        }
-    }
     uint8_t* result = c.Address();
     uint8_t* shadow = ShadowOf(result);
     if (bias != nullptr) {
@@ -141,30 +146,12 @@ void TrackMmad(Core& core, const Local& c, const Local& a, const Local& b, const
     if (accumulate && bias == nullptr) {
         TagAccumulator(core, c, m, n);
     }
-    if (accumulate && rowOrigin == 0 && columnOrigin == 0) {
-        return;
-    }
-    for (uint32_t n1 = 0; n1 < nBlocks; ++n1) {
+    // Where it adds, what was unwritten stays so.
+    for (uint32_t n1 = 0; n1 < nBlocks && !accumulate; ++n1) {
         const uint32_t width = std::min(16u, n - n1 * 16);
         for (uint32_t i = 0; i < m; ++i) {
-            const int64_t at = (static_cast<int64_t>(n1) * mBlocks * 16 + i) * 64;
-            if (rows[i]) {
-                std::memset(shadow + at, 0xFF, width * 4);
-                continue;
-            }
-            if (!accumulate) {
-                std::memset(shadow + at, 0, width * 4);
-            }
-            for (uint32_t j = 0; columnOrigin != 0 && j < width; ++j) {
-                if (columns[n1 * 16 + j]) {
-                    std::memset(shadow + at + j * 4, 0xFF, 4);
-                }
-            }
+            std::memset(shadow + (static_cast<int64_t>(n1) * mBlocks * 16 + i) * 64, 0, width * 4);
         }
-    }
-    if (rowOrigin != 0 || columnOrigin != 0) {
-        check->Tag(core, Access{result, nBlocks * mBlocks * 1024, true, Space::L0C},
-                   rowOrigin != 0 ? rowOrigin : columnOrigin);
     }
 }
 

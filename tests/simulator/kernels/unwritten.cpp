@@ -237,7 +237,7 @@ TEST_KERNEL(unwritten_output) {
     Store(out + 32 * 4, ub.a[32], 32);
 }
 
-// The vector core's garbage in the workspace, seen by the cube core's result.
+// The vector core's garbage in the workspace, multiplied by the cube core.
 TEST_KERNEL(unwritten_across_cores) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_1);
     GET_TILING_DATA_WITH_STRUCT(TestParams, p, tiling);
@@ -269,8 +269,8 @@ TEST_KERNEL(unwritten_across_cores) {
         LoadDataWithTranspose(l0b.Get<half>(), l1.Get<half>(),
                               LoadData2dTransposeParams(0, 1, 1, 0, 0));
         Settle();
-        Mmad(l0c.Get<float>(), l0a.Get<half>(), l0b.Get<half>(),
-             MmadParams(16, 16, 16, 0, false, true));
+        const MmadParams sizes(16, 16, 16, 0, false, true);
+        Mmad(l0c.Get<float>(), l0a.Get<half>(), l0b.Get<half>(), sizes);  // @read
         Settle();
         const FixpipeParamsV220 whole(16, 16, 16, 16, false);
         GlobalTensor<float> to = Gm<float>(out + GetBlockIdx() * 1024);
@@ -336,7 +336,7 @@ TEST_KERNEL(unwritten_k) {
     cube.Put(out, 16);
 }
 
-// Eight rows of A. Sixteen may be multiplied, as long as eight are stored.
+// Eight rows of A: sixteen must not be multiplied, even if only eight are stored.
 TEST_KERNEL(unwritten_rows) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
     GET_TILING_DATA_WITH_STRUCT(TestParams, p, tiling);
@@ -344,8 +344,8 @@ TEST_KERNEL(unwritten_rows) {
     DataCopy(cube.a, Gm<half>(in1), Nd2NzParams(1, 8, 48, 0, 48, 16, 1, 0));
     Fill(cube.b, 3);
     cube.Load();
-    cube.Multiply(16, 16, 48);
-    cube.Put(out, p.v[0] != 0 ? 16 : 8);
+    cube.Multiply(p.v[0] != 0 ? 16 : 8, 16, 48);
+    cube.Put(out, 8);
 }
 
 // One column of B; n = 16 is all of it.
