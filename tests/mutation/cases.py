@@ -69,6 +69,8 @@ def _fwd_prepare():
     yield _case("fwd_prepare", "no caches", 1, tokens=17, cast=fp32, backward_mode="none", **norm)
     yield _case("fwd_prepare", "no norm", 1, tokens=40, cast=bf16, backward_mode="forward",
                 **{**norm, "use_qk_l2norm_in_kernel": False})  # fmt: skip
+    # A core whose first chunk is a tail: nothing before it has filled the buffers.
+    yield _case("fwd_prepare", "tail first", 4, tokens=65)
 
 
 def _scans():
