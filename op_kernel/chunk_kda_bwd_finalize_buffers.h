@@ -153,7 +153,8 @@ private:
 
     __aicore__ inline Tile Vectors(int32_t at) { return vectors_.Get<float>()[at]; }
 
-    // Bit c of 64-bit row r says whether element (r, c) of this AIV's rows is kept.
+    // Bit c of 64-bit row r says whether element (r, c) of this AIV's rows is kept. No barrier at
+    // the end: tiles are masked behind those of KeepBeta and others.
     __aicore__ inline void MakeMasks() {
         const Tile scratch = Work(0);
         const Tile column = scratch;
@@ -168,7 +169,6 @@ private:
                          params);
         AscendC::Compare(BelowOrDiagonal(), column, rowOf, AscendC::CMPMODE::LE, kFullMask,
                          kChunkRows / 2, params);
-        AscendC::PipeBarrier<PIPE_V>();
     }
 
     AscendC::TQue<AscendC::TPosition::VECIN, 2> full_;

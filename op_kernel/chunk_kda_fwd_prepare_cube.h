@@ -105,7 +105,7 @@ private:
         const uint32_t padded = AlignUp(rows, kFractalRows);
         L1 operands = outputOperands_.AllocTensor<bfloat16_t>();
         const L1 right = operands[64 * 64];
-        LoadNdToL1(operands, Bf16(gm_.workspace + space + FwdPrepareSpace::kBetaInverse, 0), padded,
+        LoadNdToL1(operands, Bf16(gm_.workspace + space + FwdPrepareSpace::kBetaInverse, 0), rows,
                    64, 64, 64);
         LoadNdToL1(right, Bf16(gm_.workspace + space + FwdPrepareSpace::kDecayedKey, 0), padded,
                    128, 128, 64);

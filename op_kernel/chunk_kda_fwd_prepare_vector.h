@@ -371,7 +371,6 @@ private:
 
     __aicore__ inline void SolveScores(const FwdPrepareUnit& unit, int64_t space) {
         const int32_t rows = unit.place.rows;
-        const int32_t padded = (rows + kBlockRows - 1) / kBlockRows * kBlockRows;
         const Tile queryScores = first_;
         const Tile keyScores = first_[64 * 64];
         const Tile& spread = factorP_;
@@ -381,14 +380,14 @@ private:
         const Tile wideBeta = rawBeta[64 * kBlockFloats];
 
         SyncPipes<AscendC::HardEvent::V_MTE2>();
-        LoadScores(queryScores, WorkspaceFloat(space, FwdPrepareSpace::kQueryScores), padded);
-        LoadScores(keyScores, WorkspaceFloat(space, FwdPrepareSpace::kKeyScores), padded);
+        LoadScores(queryScores, WorkspaceFloat(space, FwdPrepareSpace::kQueryScores), rows);
+        LoadScores(keyScores, WorkspaceFloat(space, FwdPrepareSpace::kKeyScores), rows);
         LoadBeta(unit, rawBeta);
         SyncPipes<AscendC::HardEvent::MTE2_V>();
         MakeBeta(unit, rawBeta, wideBeta);
 
-        KeepMasked(queryScores, belowOrDiagonal_, queryScores, padded);
-        TileMuls<64>(queryScores, queryScores, tiling_.scale, padded);
+        KeepMasked(queryScores, belowOrDiagonal_, queryScores, rows);
+        TileMuls<64>(queryScores, queryScores, tiling_.scale, rows);
         const int64_t offset = ValueOffset(unit, 64);
         Emit<64>(TensorBf16(gm_.aqk, offset), queryScores, rows, rows, 64, 64);
 
@@ -398,16 +397,15 @@ private:
             Emit<64>(TensorBf16(gm_.akk, offset), inverse, rows, rows, 64, 64);
         }
         // beta folds into the left operand, before it is rounded: v then enters the cube untouched.
-        RowMul<64>(product_, inverse, betaRow_, padded);
-        Emit<64>(WorkspaceBf16(space, FwdPrepareSpace::kBetaInverse), product_, padded, padded, 64,
-                 64);
+        RowMul<64>(product_, inverse, betaRow_, rows);
+        Emit<64>(WorkspaceBf16(space, FwdPrepareSpace::kBetaInverse), product_, rows, rows, 64, 64);
     }
 
     // The cube writes blocks on and below the diagonal only. What the tile holds above it is
     // whatever the last use left: a mask removes it from the query's scores, and the solve does not
     // look there.
-    __aicore__ inline void LoadScores(const Tile& scores, const GlobalFloat& src, int32_t padded) {
-        for (int32_t first = 0; first < padded; first += kBlockRows) {
+    __aicore__ inline void LoadScores(const Tile& scores, const GlobalFloat& src, int32_t rows) {
+        for (int32_t first = 0; first < rows; first += kBlockRows) {
             const int32_t columns = first + kBlockRows;
             AscendC::DataCopyExtParams params;
             params.blockCount = kBlockRows;

@@ -243,8 +243,8 @@ private:
                                        const ScanItem& item) {
         const int64_t first = memory_.SequenceState(item) + keyRow_ * kValueDim;
         if (tiling_->initialKind == kStateFp32) {
+            // V has waited for MTE3 in InitState, so this stands behind both.
             SyncPipes<AscendC::HardEvent::V_MTE2>();
-            SyncPipes<AscendC::HardEvent::MTE3_MTE2>();
             AscendC::DataCopyPad(state, initialFp32_[first], RowsIn<float>(kStateRows, kValueDim),
                                  AscendC::DataCopyPadExtParams<float>());
             SyncPipes<AscendC::HardEvent::MTE2_V>();

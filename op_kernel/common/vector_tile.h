@@ -7,8 +7,9 @@
 // differently if they shared one.
 //
 // Every helper is one or two instructions of 16 to 128 repeats and ends with PipeBarrier<PIPE_V>,
-// so the next helper may use its result. Copies are not ordered by anything in here: pair them
-// with queues or HardEvent flags.
+// so the next helper may use its result; those that say so leave the barrier to what comes between
+// them and the first use. Copies are not ordered by anything in here: pair them with queues or
+// HardEvent flags.
 #ifndef KDA_OP_KERNEL_COMMON_VECTOR_TILE_H
 #define KDA_OP_KERNEL_COMMON_VECTOR_TILE_H
 
@@ -64,11 +65,10 @@ __aicore__ inline void TileMul(const Tile& dst, const Tile& a, const Tile& b, in
     AscendC::PipeBarrier<PIPE_V>();
 }
 
-// dst = a / b
+// dst = a / b. No barrier.
 template <int32_t kWidth = 128>
 __aicore__ inline void TileDiv(const Tile& dst, const Tile& a, const Tile& b, int32_t rows) {
     AscendC::Div(dst, a, b, kFullMask, TileRepeats<kWidth>(rows), Contiguous());
-    AscendC::PipeBarrier<PIPE_V>();
 }
 
 // dst += a * b
@@ -116,9 +116,9 @@ __aicore__ inline void TileScale(const Tile& dst, const Tile& src, const Tile& b
     AscendC::PipeBarrier<PIPE_V>();
 }
 
+// For constants that are made before the first tile comes. No barrier.
 __aicore__ inline void FillBlock(const Tile& block, float value) {
     AscendC::Duplicate(block, value, static_cast<uint64_t>(kBlockFloats), 1, 1, kRepeatBlocks);
-    AscendC::PipeBarrier<PIPE_V>();
 }
 
 // ---- tile with a row vector, used for every row
@@ -181,7 +181,7 @@ __aicore__ inline void ColumnMul(const Tile& dst, const Tile& src, const Tile& c
     AscendC::PipeBarrier<PIPE_V>();
 }
 
-// dst[r] += src[r] * column[r]
+// dst[r] += src[r] * column[r]. No barrier.
 template <int32_t kWidth = 128>
 __aicore__ inline void ColumnMulAdd(const Tile& dst, const Tile& src, const Tile& column,
                                     int32_t rows) {
@@ -190,7 +190,6 @@ __aicore__ inline void ColumnMulAdd(const Tile& dst, const Tile& src, const Tile
             dst[first], src[first], column, kFullMask, static_cast<uint8_t>(rows),
             AscendC::BinaryRepeatParams(1, 1, 0, RowBlocks<kWidth>(), RowBlocks<kWidth>(), 1));
     }
-    AscendC::PipeBarrier<PIPE_V>();
 }
 
 // ---- sums
@@ -326,7 +325,7 @@ __aicore__ inline void StoreValues(const AscendC::GlobalTensor<float>& dst, cons
 // Bit c of 64-bit row r says whether element (r, c) is kept.
 constexpr int32_t kMaskBytes = 64 * 64 / 8;
 
-// Makes the masks c < r, c <= r and c == r, kMaskBytes each, once a core.
+// Makes the masks c < r, c <= r and c == r, kMaskBytes each, once a core. No barrier at the end.
 // scratch: 64 + 512 floats.
 __aicore__ inline void MakeTriangleMasks(const AscendC::LocalTensor<uint8_t>& below,
                                          const AscendC::LocalTensor<uint8_t>& belowOrDiagonal,
@@ -341,7 +340,6 @@ __aicore__ inline void MakeTriangleMasks(const AscendC::LocalTensor<uint8_t>& be
     AscendC::Compare(below, index, rowOf, AscendC::CMPMODE::LT, kFullMask, 64, params);
     AscendC::Compare(belowOrDiagonal, index, rowOf, AscendC::CMPMODE::LE, kFullMask, 64, params);
     AscendC::Compare(diagonal, index, rowOf, AscendC::CMPMODE::EQ, kFullMask, 64, params);
-    AscendC::PipeBarrier<PIPE_V>();
 }
 
 // dst = mask ? src : 0 on a 64-wide tile of `rows` rows.
@@ -352,12 +350,11 @@ __aicore__ inline void KeepMasked(const Tile& dst, const AscendC::LocalTensor<ui
     AscendC::PipeBarrier<PIPE_V>();
 }
 
-// dst = identity, 64 x 64; one: a 32 B block of ones.
+// dst = identity, 64 x 64; one: a 32 B block of ones. No barrier.
 __aicore__ inline void FillIdentity(const Tile& dst, const AscendC::LocalTensor<uint8_t>& diagonal,
                                     const Tile& one) {
     AscendC::Select(dst, diagonal, one, 0.0f, AscendC::SELMODE::VSEL_TENSOR_SCALAR_MODE, kFullMask,
                     64, AscendC::BinaryRepeatParams(1, 0, 1, kRepeatBlocks, 0, kRepeatBlocks));
-    AscendC::PipeBarrier<PIPE_V>();
 }
 
 }  // namespace kda
