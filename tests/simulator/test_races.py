@@ -130,6 +130,29 @@ def test_the_missing_order_silences_it(checked, kernel):
     run(checked, kernel, 1)
 
 
+HAND_OVERS = {
+    "test_hand_over_enque": (
+        "queue: buffer used between EnQue and DeQue", "EnQue (S)", "DataCopyGm2Ub (MTE2)",
+        "EnQue behind",
+    ),
+    "test_hand_over_free": (
+        "queue: buffer used after FreeTensor", "FreeTensor (S)", "Muls (V)", "FreeTensor behind",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", HAND_OVERS)
+def test_a_buffer_that_its_queue_holds_is_not_to_be_used(checked, kernel):
+    kind, first, second, missing = HAND_OVERS[kernel]
+    (report,) = findings(checked, kernel, 0)
+    assert report["kind"] == kind
+    assert report["first"] == f"{first} races.cpp:{line(kernel, 'first')}"
+    assert report["second"] == f"{second} races.cpp:{line(kernel, 'second')}"
+    assert report["memory"].startswith("UB bytes 8192 to ")
+    assert missing in report["missing"]
+    run(checked, kernel, 1)
+
+
 CUBE = [
     ("read after write", "loaded", "split", "L1", "HardEvent::MTE2_MTE1"),
     ("read after write", "split", "started", "L0B", "HardEvent::MTE1_M"),

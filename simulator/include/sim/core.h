@@ -114,7 +114,7 @@ struct Core {
     uint8_t pace = 0;
 
     uint64_t tilingKey = 0;
-    void* checks[2] = {};  // what a hook's checks keep for this core
+    void* checks[3] = {};  // what a hook's checks keep for this core
     size_t lastRange = 0;  // of the launch's GM ranges: the one hit last
 
     // Starts an instruction: counts it, notes it for messages.

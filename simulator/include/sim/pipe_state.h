@@ -17,6 +17,7 @@ struct Buffer {
     AscendC::TBufState state = AscendC::TBufState::FREE;
     uint32_t offset = 0;  // in its memory
     uint32_t bytes = 0;
+    Space space = Space::Gm;
     int8_t enQueEvent = -1;
     int8_t freeEvent = -1;
     AscendC::HardEvent enQueKind = AscendC::HardEvent::MAX;

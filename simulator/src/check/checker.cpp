@@ -56,6 +56,7 @@ void LaunchBegin(LaunchState& launch) {
     auto checker = std::make_unique<Checker>();
     if (CheckSelected("races")) {
         checker->checks[kRaces] = MakeRaceCheck(launch, checker->findings);
+        checker->checks[kHandOvers] = MakeHandOverCheck(launch, checker->findings);
     }
     if (CheckSelected("memory")) {
         checker->checks[kMemory] = MakeMemoryCheck(launch, checker->findings);

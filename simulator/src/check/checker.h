@@ -26,7 +26,7 @@ public:
     virtual void OnEnd(LaunchState& launch) = 0;
 };
 
-enum CheckSlot { kRaces, kMemory, kCheckSlots };
+enum CheckSlot { kRaces, kMemory, kHandOvers, kCheckSlots };
 
 // Hangs at LaunchState::checker.
 struct Checker {
@@ -36,6 +36,7 @@ struct Checker {
 
 std::unique_ptr<Check> MakeRaceCheck(LaunchState& launch, Findings& findings);
 std::unique_ptr<Check> MakeMemoryCheck(LaunchState& launch, Findings& findings);
+std::unique_ptr<Check> MakeHandOverCheck(LaunchState& launch, Findings& findings);
 
 }  // namespace sim
 

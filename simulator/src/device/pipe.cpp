@@ -97,6 +97,7 @@ Buffer* PipeState::Add(TPosition position, uint32_t count, uint32_t bytes, const
         buffer = Buffer();
         buffer.offset = next;
         buffer.bytes = rounded;
+        buffer.space = space;
         next += rounded;
         if constexpr (kTracksDefined) {
             TrackBuffer(*core, &buffer, space, buffer.offset, rounded);

@@ -227,6 +227,45 @@ TEST_KERNEL(test_race_queue) {
     }
 }
 
+// A queue is given the buffer before the copy into it, whatever else orders the copy.
+TEST_KERNEL(test_hand_over_enque) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    Vectors t(tiling);
+    TQue<TPosition::VECIN, 1> queue;
+    t.pipe.InitBuffer(queue, 1, kBytes);
+    LocalTensor<float> x = queue.AllocTensor<float>();
+    if (!t.ordered) {
+        queue.EnQue(x);  // first
+    }
+    DataCopy(x, Gm<float>(in0), kCount);  // second
+    if (t.ordered) {
+        queue.EnQue(x);
+    }
+    Order<HardEvent::MTE2_V>(1);
+    x = queue.DeQue<float>();
+    Muls(t.Tile(0), x, 2.0f, kCount);
+    queue.FreeTensor(x);
+}
+
+// A buffer goes back to its queue before its last use, though nobody takes it again.
+TEST_KERNEL(test_hand_over_free) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    Vectors t(tiling);
+    TQue<TPosition::VECIN, 1> queue;
+    t.pipe.InitBuffer(queue, 1, kBytes);
+    LocalTensor<float> x = queue.AllocTensor<float>();
+    DataCopy(x, Gm<float>(in0), kCount);
+    queue.EnQue(x);
+    x = queue.DeQue<float>();
+    if (!t.ordered) {
+        queue.FreeTensor(x);  // first
+    }
+    Muls(t.Tile(0), x, 2.0f, kCount);  // second
+    if (t.ordered) {
+        queue.FreeTensor(x);
+    }
+}
+
 // Block 1 reads or writes what block 0 wrote; between them mode 0, SyncAll, or nothing.
 TEST_KERNEL(test_race_blocks) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
