@@ -18,7 +18,7 @@ def arguments():
     parser.add_argument("--sample", type=int, metavar="N", help="N of them, every kind among them")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--library", help="CMake target; default: the checked library")
+    parser.add_argument("--library", default=build.CHECKED, help="CMake target (%(default)s)")
     parser.add_argument("--json", metavar="FILE", help="outcomes, one JSON object a line")
     parser.add_argument("--keep", action="store_true", help="leave the scratch trees")
     parser.add_argument("--verbose", action="store_true", help="print every report")

@@ -16,7 +16,6 @@ from tests.support import build_tree
 
 HERE = Path(__file__).resolve().parent
 KERNELS = build_tree.ROOT / "op_kernel"
-PLAIN = "kda_opapi_sim"
 CHECKED = "kda_opapi_sim_checked"
 
 

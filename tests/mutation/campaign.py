@@ -39,12 +39,12 @@ def stage_of(unit):
 
 
 class Campaign:
-    def __init__(self, library=None, keep=False):
-        """`library`: the CMake target to mutate; the checked one where there is one."""
+    def __init__(self, library=build.CHECKED, keep=False):
+        """`library`: the CMake target to mutate."""
         self.sources = sites.load(build.KERNELS)
         self.mutants = sites.find(self.sources)
         folder = build_tree.build_directory() / "mutation"
-        self.builder = build.Builder(library or default_library(), folder, keep)
+        self.builder = build.Builder(library, folder, keep)
         self.folder = folder / self.builder.library
         self._prepare()
 
@@ -116,11 +116,6 @@ class Campaign:
         picked = [chance.choice(group) for group in by_kind.values()][:count]
         rest = [m for m in self.mutants if m not in picked]
         return picked + chance.sample(rest, count - len(picked))
-
-
-def default_library():
-    text = (build_tree.build_directory() / "build.ninja").read_text()
-    return build.CHECKED if f"lib{build.CHECKED}.so" in text else build.PLAIN
 
 
 def known_survivors(path=SURVIVORS):

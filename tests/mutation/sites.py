@@ -12,15 +12,16 @@ KINDS = ("flag", "barrier", "queue", "cross", "padding", "buffer", "offset")
 # Kinds that no result can show while kernels run in program order: only a report catches them.
 SYNCHRONISATION = ("flag", "barrier", "queue", "cross")
 
-# Another source or destination pipe for an event, on the same kind of core.
+# Another source or destination pipe for an event, on the same kind of core. The scalar pipe is the
+# source that stands behind nothing: other pipes may have waited for the right one.
 OTHER_SOURCE = {
-    "V_MTE2": "MTE3_MTE2",
-    "MTE2_V": "MTE3_V",
-    "V_MTE3": "MTE2_MTE3",
-    "MTE3_V": "MTE2_V",
-    "MTE3_MTE2": "V_MTE2",
-    "MTE2_MTE3": "V_MTE3",
-    "FIX_MTE2": "MTE1_MTE2",
+    "V_MTE2": "S_MTE2",
+    "MTE2_V": "S_V",
+    "V_MTE3": "S_MTE3",
+    "MTE3_V": "S_V",
+    "MTE3_MTE2": "S_MTE2",
+    "MTE2_MTE3": "S_MTE3",
+    "FIX_MTE2": "S_MTE2",
 }
 OTHER_DESTINATION = {
     "V_MTE2": "V_MTE3",
@@ -180,24 +181,46 @@ def barriers(source):
 
 
 def queues(source):
-    """Hand-overs without their event: the buffer still changes hands, nothing waits for anything.
-    weaken.h does it, because no text can drop an event and keep the buffer moving."""
-    takes = defaultdict(list)
-    for call in source.calls("DeQue"):
-        takes[call.receiver].append(call)
-    for call in source.calls("EnQue|FreeTensor"):
-        if not call.receiver.endswith(".") or not source.is_statement(call):
-            continue
-        queue = call.receiver[:-1]
-        argument = source.slice(call.arguments[0])
-        weak = f"::weaken::{call.name}({queue}, {argument})"
-        edits = [(*call.span, weak)]
-        if call.name == "EnQue":
-            for take in takes[call.receiver]:
-                kind = source.slice(take.template)
-                edits.append((*take.span, f"::weaken::DeQue<{kind}>({queue})"))
-        what = f"{queue}.{call.name}({argument})"
-        yield _mutant("queue", what, source, call.start, edits)
+    """Hand-overs that come too early: EnQue right behind AllocTensor, before the data is there, and
+    FreeTensor right behind DeQue, before the data is used. The data still goes the same way."""
+    for begin, end, wrapper in (
+        ("AllocTensor", "EnQue", "AllocEnQue"),
+        ("DeQue", "FreeTensor", "DeQueFree"),
+    ):
+        queued = defaultdict(lambda: defaultdict(lambda: ([], [])))
+        for call in source.calls(f"{begin}|{end}"):
+            if call.receiver.endswith("."):
+                function = source.function_at(call.start)
+                queued[call.receiver[:-1]][function][call.name == end].append(call)
+        for queue, functions in queued.items():
+            apart = ([], [])  # helpers that only begin or only end
+            for begins, ends in functions.values():
+                if begins and ends:
+                    for group in _hand_overs(begins, ends):
+                        yield _early(source, queue, wrapper, end, *group)
+                else:
+                    apart[0].extend(begins)
+                    apart[1].extend(ends)
+            if apart[0] and apart[1]:
+                yield _early(source, queue, wrapper, end, *apart)
+
+
+def _hand_overs(begins, ends):
+    """Of one function: every begin with the ends that follow it, or all of them as one."""
+    groups = []
+    for i, begin in enumerate(begins):
+        limit = begins[i + 1].start if i + 1 < len(begins) else float("inf")
+        groups.append(([begin], [e for e in ends if begin.start < e.start < limit]))
+    whole = all(group[1] for group in groups) and ends[0].start > begins[0].start
+    return groups if whole else [(begins, ends)]
+
+
+def _early(source, queue, wrapper, end, begins, ends):
+    edits = [_gone(call) for call in ends]
+    for call in begins:
+        kind = source.slice(call.template)
+        edits.append((*call.span, f"::weaken::{wrapper}<{kind}>({queue})"))
+    return _mutant("queue", f"{queue}.{end} too early", source, begins[0].start, edits)
 
 
 # ---------------------------------------------------------------------------- cross
@@ -284,8 +307,9 @@ def edges(sources):
 
 
 def padding(source):
-    """Clears: Duplicate of zero, calls of ClearRows and KeepMasked, padding of a copy, the copies of
-    a single row that fill a fractal."""
+    """Clears: Duplicate of zero, Select of zero, calls of ClearRows and KeepMasked, padding of a
+    copy, the copies of a single row that fill a fractal. And padding that is left out: row counts
+    that are not rounded up to whole blocks or fractals."""
     for call in source.calls("Duplicate"):
         values = [source.slice(span) for span in call.arguments]
         if source.is_statement(call) and values[1:2] == ["0.0f"]:
@@ -295,6 +319,16 @@ def padding(source):
         if source.is_statement(call):
             what = f"{call.name}({', '.join(map(source.slice, call.arguments))})"
             yield _mutant("padding", what, source, call.start, [_gone(call)])
+    for call in source.calls("Select"):
+        if source.is_statement(call) and source.slice(call.arguments[3]) == "0.0f":
+            yield _mutant("padding", "Select of zero", source, call.start, [_gone(call)])
+    rounded = r"\(?rows \+ (?:kBlockRows - 1|15)\) / (kBlockRows|16) \* \1|rows == 1 \? \w+ : rows"
+    rounded += r"|AlignUp\((?:item\.)?\w*[rR]ows, kFractalRows\)"
+    for match in re.finditer(rounded, source.code):
+        value = source.slice(match.span())
+        exact = re.search(r"(?:item\.)?\w*[rR]ows\b", value).group()
+        yield _mutant("padding", f"{value} not rounded", source, match.start(),
+                      [(*match.span(), exact)])  # fmt: skip
     for match in re.finditer(r"\bisPad = (true);", source.code):
         what = "isPad"
         # Without padding its width must not be given either.

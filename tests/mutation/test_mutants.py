@@ -1,18 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The hyper_parallel_kda authors
-"""That the machinery tells the fates of mutants apart."""
+"""Twelve mutants, every kind among them, and that the machinery tells their fates apart."""
 
 import numpy as np
 import pytest
 
 from tests.mutation import build, campaign, cases, runner, sites
 
+SAMPLE = 12
 SMALL = "chunk_kda_fwd_finalize.cpp"  # the fastest to compile
 
 
 @pytest.fixture(scope="module")
 def run():
     return campaign.Campaign()
+
+
+def test_sampled_mutants_are_caught(run):
+    seed = np.random.SeedSequence().entropy % 2**31
+    print(f"python -m tests.mutation --sample {SAMPLE} --seed {seed}")
+    mutants = run.sample(SAMPLE, seed)
+    assert {m.kind for m in mutants} == set(sites.KINDS)
+    outcomes = run.run(mutants, jobs=2)
+    print(campaign.table(outcomes))
+    known = campaign.known_survivors()
+    wrong = campaign.complaints(outcomes, known, {m.name for m in run.mutants})
+    assert not wrong, "\n".join(wrong)
 
 
 def test_every_case_covers_its_stage_and_every_stage_has_cases():

@@ -73,13 +73,23 @@ def test_a_flag_goes_with_its_wait():
     assert weak == "SetFlag<E::V_MTE2>(a); g(); WaitFlag<E::V_MTE2>(a); WaitFlag<E::V_MTE3>(other);"
 
 
-def test_a_hand_over_loses_its_event_and_keeps_its_buffer():
-    text = "q_.EnQue(t); t = q_.template DeQue<float>(); q_.FreeTensor(t); r_.DeQue<int>();"
-    enque, free = found("queue", text).values()
-    assert enque == (
-        "::weaken::EnQue(q_, t); t = ::weaken::DeQue<float>(q_); q_.FreeTensor(t); r_.DeQue<int>();"
+def test_hand_overs_come_too_early():
+    text = (
+        "__aicore__ void f() { t = q_.AllocTensor<int>(); g(t); q_.EnQue(t);"
+        " t = q_.template DeQue<int>(); g(t); if (x) { q_.FreeTensor(t); } q_.FreeTensor(t); }"
     )
-    assert "::weaken::FreeTensor(q_, t);" in free and "q_.EnQue(t);" in free
+    enque, free = found("queue", text).values()
+    assert "t = ::weaken::AllocEnQue<int>(q_); g(t); ;" in enque and "DeQue<int>(); g" in enque
+    assert "t = ::weaken::DeQueFree<int>(q_); g(t); if (x) { ; } ; }" in free
+
+
+def test_hand_overs_of_helpers_are_one_mutant():
+    text = (
+        "__aicore__ T Alloc() { return q_.AllocTensor<int>(); }\n"
+        "__aicore__ void Put(T t) { q_.EnQue(t); }\n__aicore__ void Put2(T t) { q_.EnQue(t); }\n"
+    )
+    (mutated,) = found("queue", text).values()
+    assert mutated.count("weaken") == 1 and "EnQue(t)" not in mutated
 
 
 def test_an_edge_goes_everywhere():

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The hyper_parallel_kda authors
 
-// What a mutant calls in place of a queue's own functions: the buffer still changes hands, but no
-// event orders it. Included in front of a mutated kernel, never in a kernel of the project. The
-// names are others than the queue's, so that the linker cannot mix them up with the functions of
-// kernels that are not mutated.
+// What a mutant calls in place of a queue's own functions. Included in front of a mutated kernel,
+// never in a kernel of the project.
 #ifndef TESTS_MUTATION_WEAKEN_H
 #define TESTS_MUTATION_WEAKEN_H
 
@@ -12,35 +10,26 @@
 
 namespace weaken {
 
+// In the queue before anything is in the buffer: whatever DeQue waits for, it is not the data.
+template <typename T, typename Queue>
+AscendC::LocalTensor<T> AllocEnQue(Queue& queue, SIM_WHERE) {
+    AscendC::LocalTensor<T> tensor = queue.template AllocTensor<T>(where);
+    queue.EnQue(tensor, where);
+    return tensor;
+}
+
+// Free before anything has been done with the buffer.
+template <typename T, typename Queue>
+AscendC::LocalTensor<T> DeQueFree(Queue& queue, SIM_WHERE) {
+    AscendC::LocalTensor<T> tensor = queue.template DeQue<T>(where);
+    queue.FreeTensor(tensor, where);
+    return tensor;
+}
+
 template <typename Queue>
 struct Opened : Queue {
     static sim::QueueState& State(Queue& queue) { return queue.*(&Opened::state_); }
-    static constexpr uint32_t kDepth = Queue::kDepth;
-    static constexpr AscendC::TPosition kHome = Queue::home;
 };
-
-// The consumer waits for nothing.
-template <typename Queue, typename T>
-void EnQue(Queue& queue, const AscendC::LocalTensor<T>& tensor, SIM_WHERE) {
-    Opened<Queue>::State(queue).EnQue(tensor.Ref().buffer, Opened<Queue>::kDepth,
-                                      AscendC::HardEvent::MAX, where);
-}
-
-// Takes whatever hand-over is first in the queue, with its event or without.
-template <typename T, typename Queue>
-AscendC::LocalTensor<T> DeQue(Queue& queue, SIM_WHERE) {
-    sim::QueueState& state = Opened<Queue>::State(queue);
-    const AscendC::HardEvent event =
-        state.queued > 0 ? state.ring[state.head]->enQueKind : AscendC::HardEvent::MAX;
-    return AscendC::LocalTensor<T>(
-        sim::LocalOf(state.DeQue(Opened<Queue>::kDepth, event, where), Opened<Queue>::kHome));
-}
-
-// The buffer's next owner waits for nothing.
-template <typename Queue, typename T>
-void FreeTensor(Queue& queue, AscendC::LocalTensor<T>& tensor, SIM_WHERE) {
-    Opened<Queue>::State(queue).Free(tensor.Ref().buffer, AscendC::HardEvent::MAX, where);
-}
 
 // `count` buffers where the last one has no memory of its own: it lies in that of the first.
 template <typename Queue>
