@@ -19,6 +19,7 @@ def launches_together():
     So Python prepares a stage while the one before it runs. Only stages may take a result before
     the exit: MindSpore's own ops overtake the launches. On an NPU nothing waits anyway.
     """
+    before = getattr(_thread, "together", False)
     _thread.together = True
     try:
         yield
@@ -30,7 +31,7 @@ def launches_together():
     else:
         loader.bridge().wait_for_launches()
     finally:
-        _thread.together = False
+        _thread.together = before
 
 
 def _output_dtype(spec, values, checker):

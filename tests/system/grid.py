@@ -66,7 +66,7 @@ MEASURED = {
 # Nearly parallel keys with states that last: v_new is a small difference of large terms there, and
 # da_log, a sum over tokens and channels, nearly cancels. The bf16 tensors that the stages hand on
 # cost more than the contract's limit by themselves, whatever the kernels do.
-FLOOR = 1.5  # allowed, as a multiple of that cost
+FLOOR = 1.5  # allowed, as a multiple of that cost; measured: up to 1.24
 
 
 def kind(x):

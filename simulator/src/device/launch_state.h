@@ -41,7 +41,7 @@ struct LaunchState {
     std::atomic<uint32_t> arrivals[2][kCrossFlags][kGenerations] = {};
     std::atomic<uint32_t> syncArrivals[2] = {};  // SyncAll: every core, vector cores only
 
-    // With a seed the workers' blocks are settled beforehand, else each takes the next one.
+    // With a seed the workers' blocks are settled beforehand, else TakeBlock gives them out.
     uint64_t seed = 0;
     std::vector<std::vector<uint32_t>> plan;
     uint32_t activeLimit = 0;  // blocks that a worker starts while others can run

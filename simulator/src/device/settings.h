@@ -16,8 +16,8 @@ uint64_t ScheduleSeed();
 bool Poison();
 
 // ASCEND_SIM_SUBNORMALS: launches compute with subnormal floats rather than take them for zero. The
-// manual does not say what the chip does, so kernels must be right either way; many processors take
-// a hundred times longer over a multiply-add with a subnormal operand, so zero is the default.
+// manual does not say what the chip does, so kernels must be right either way; many processors are
+// slow with subnormal operands, so zero is the default.
 bool KeepSubnormals();
 
 // ASCEND_SIM_CHECK: whether the checked library makes this check, "races" or "memory".
