@@ -14,7 +14,10 @@ import pytest
 from tests.simulator.device import Device, DeviceError
 from tests.support import build_tree
 
-SOURCE = (build_tree.ROOT / "tests/simulator/kernels/races.cpp").read_text().splitlines()
+SOURCES = [
+    (build_tree.ROOT / f"tests/simulator/kernels/{name}.cpp").read_text().splitlines()
+    for name in ("races", "race_programs")
+]
 
 # kernel: (kind, first instruction, second instruction, memory, missing order)
 READ, OVERWRITE, TWICE = "read after write", "write after read", "write after write"
@@ -83,9 +86,10 @@ def only_races(monkeypatch):
 
 def line(kernel, comment):
     """The line in that kernel which ends with the comment."""
-    start = next(i for i, text in enumerate(SOURCE) if f"TEST_KERNEL({kernel})" in text)
+    source = next(s for s in SOURCES if any(f"TEST_KERNEL({kernel})" in text for text in s))
+    start = next(i for i, text in enumerate(source) if f"TEST_KERNEL({kernel})" in text)
     return next(
-        i + 1 for i, text in enumerate(SOURCE) if i > start and text.endswith(f"// {comment}")
+        i + 1 for i, text in enumerate(source) if i > start and text.endswith(f"// {comment}")
     )
 
 
