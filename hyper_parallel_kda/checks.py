@@ -202,8 +202,9 @@ class Checker:
             chunks = -(-got // CHUNK_SIZE)
             self.set_size("Nc", chunks, f"ceil(T / {CHUNK_SIZE}) with T as in {name}")
 
-    def heads(self):
-        """Hv is a multiple of Hk; both are known when this is called."""
+    def heads(self, grouped):
+        """Hv is a multiple of Hk, and the same unless the stage takes `grouped` heads; both are
+        known when this is called."""
         if "Hk" not in self.sizes or "Hv" not in self.sizes:
             return
         hk, hv = self.size("Hk"), self.size("Hv")
@@ -212,7 +213,7 @@ class Checker:
                 f"{self.function}: heads: expected Hv to be a multiple of Hk, got "
                 f"Hk = {hk} ({self.sizes['Hk'].origin}), Hv = {hv} ({self.sizes['Hv'].origin})"
             )
-        if hk != hv:
+        if hk != hv and not grouped:
             self.later(
                 f"grouped heads (Hk = {hk} < Hv = {hv})", "equal numbers of heads in q, k and v"
             )
@@ -240,7 +241,7 @@ def check_stage(stage, values, function=None):
     checker.options(values)
     for spec in tensors:
         checker.tensor(spec, values[spec.name], values)
-    checker.heads()
+    checker.heads(grouped=stage.name == "bwd_finalize")
     if stage.name == "pre_process_bwd" and checker.size("B") != 1:
         checker.value_error("B", "1 (the summary has no batch axis)", checker.size("B"))
     if stage.name == "merge_fwd_bwd":

@@ -107,7 +107,6 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const int64_t keyHeads = q.Dim(1);
     const kda::ChunkGeometry geometry =
         tiling.Geometry(batch, tokens, heads, keyHeads, tiling.Int(kChunkSize, "chunk_size"));
-    tiling.Refuse(geometry.headGroup > 1, "more value heads than query/key heads");
 
     const int64_t keyDim = kda::kKeyDim;
     const int64_t valueDim = kda::kValueDim;
@@ -175,8 +174,9 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->hasBetaSigmoid = betaSigmoid ? 1 : 0;
     data->gateIsBf16 = rawG.type == ge::DT_BF16 ? 1 : 0;
     data->reserved = 0;
-    const int64_t tasks = geometry.totalChunks * heads;
-    const int64_t partialBytes = tasks * kda::bwd_finalize::kPartialFloats * sizeof(float);
+    const int64_t tasks = geometry.totalChunks * keyHeads;
+    const int64_t partialBytes =
+        geometry.totalChunks * heads * kda::bwd_finalize::kPartialFloats * sizeof(float);
     // Without a task there still are da_log and ddt_bias to write, one head an AIV.
     const int64_t blocks = tiling.BlockCount(tasks > 0 ? tasks : (heads + 1) / 2);
     tiling.Launch(blocks, kda::bwd_finalize::kBlockBytesUsed, partialBytes, true);

@@ -2,8 +2,9 @@
 // Copyright 2026 The hyper_parallel_kda authors
 
 // bwd_finalize: every input gradient of a chunk, from the chunk's state H, the gradient R of the
-// state behind it, X = dv_scan, and dAqk and dq_raw of bwd_prepare. A task is one chunk of one head
-// with L real rows. AIC and AIVs alternate; what crosses lies in the task's workspace slot:
+// state behind it, X = dv_scan, and dAqk and dq_raw of bwd_prepare. A step is one chunk of one
+// value head with L real rows; a task is the steps of one query/key head. AIC and AIVs alternate;
+// what crosses lies in the step's workspace slot:
 //
 //   C1  H R^T (bf16; its diagonal also in fp32), X H^T = -dw (bf16), dvb = Akk^T X
 //   V1  P, N per row block from gk. Operands -kt = -k 2^gk, q P, beta k P, k N (once for every row
@@ -14,11 +15,12 @@
 //   V3  dL = stril(.); like stril(dAqk), as the sum of two bf16 numbers
 //   C4  pairs i > j by row blocks I of 16: rows Tq_I = dAqk_I (k N)^I, Tk_I = dL_I (k N)^I, and
 //       what the block sends up, Tc^I = dAqk_I^T (q P)_I + dL_I^T (beta k P)_I
-//   V4  all that is element-wise, norms, sigmoid, gate, outputs, partial sums
+//   V4  all that is element-wise, sigmoid, gate, outputs, partial sums. dq and dk go on to the
+//       task's next step as fp32 sums; the last one takes them through the norms and writes them
 //   end SyncAll, then da_log and ddt_bias in a fixed order
 //
 // Per block the AIVs run V2(s) V1(s+1) V3(s) V4(s-1), the AIC C3(s) C1(s+1) C2(s+1) C4(s): neither
-// waits for the other's current step. Three workspace slots; a slot's next writer is always behind
+// waits for the other's current one. Three workspace slots; a slot's next writer is always behind
 // its last reader by the flags already there.
 //
 // Three choices carry the accuracy:

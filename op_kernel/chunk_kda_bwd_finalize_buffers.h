@@ -72,7 +72,7 @@ public:
         half_.FreeTensor(tile);
     }
 
-    // q stays in UB as bf16 through a whole task; a fp32 copy would not fit.
+    // q stays in UB as bf16 through a whole step; a fp32 copy would not fit.
     __aicore__ inline void LoadQuery(const AscendC::GlobalTensor<bfloat16_t>& src, int32_t rows,
                                      int64_t pitch) {
         auto tile = query_.AllocTensor<bfloat16_t>();
@@ -120,7 +120,7 @@ public:
     // ---- work tiles and vectors
     __aicore__ inline Tile Work(int32_t tile) { return work_.Get<float>()[tile * kTileFloats]; }
     __aicore__ inline ChannelDecay& Decay() { return decay_; }
-    // beta of a task's rows, kept from V1 to V4.
+    // beta of a step's rows, kept from V1 to V4.
     __aicore__ inline Tile Beta(int64_t step) {
         return Vectors(kBetaAt + static_cast<int32_t>(step % kRingDepth) * kChunkRows);
     }

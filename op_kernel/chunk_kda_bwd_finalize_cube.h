@@ -32,7 +32,7 @@ public:
         pipe.InitBuffer(pairs_, 1, Pair::kElements * sizeof(bfloat16_t));
         l0_.Init(pipe);
 
-        const int64_t count = TaskCount(index_, tiling_.geometry);
+        const int64_t count = StepCount(index_, tiling_.geometry);
         if (count == 0) {
             return;
         }

@@ -79,10 +79,17 @@ public:
         DiagonalPairs();
         KeyColumnTerms();
         StateKeyTerms();
-        ExchangeSums();
+        const int64_t group = tiling_.geometry.headGroup;
+        const int64_t member = place.head % group;
+        const bool last = member == group - 1;
+        if (group > 1) {
+            SumOverGroup(DQuery(), GroupSum::kDQuery, member > 0, last);
+            SumOverGroup(DKey(), GroupSum::kDKey, member > 0, last);
+        }
+        ExchangeSums(last);
         ClearRows<kChannels>(DGate(), rows_, kChunkRows);
         ReverseCumulativeSum64(DGate());
-        FinishSums();
+        FinishSums(last);
         b_.FreeQuery(query_);
         GateGrad();
     }
@@ -333,9 +340,25 @@ private:
         TileAdd<kChannels>(last, last, sum, 1);
     }
 
+    // dq or dk of the value heads of one key head, in order: each head but the last leaves the sum
+    // so far in workspace, the last one ends up with all of it in its tile.
+    __aicore__ inline void SumOverGroup(const Tile& grad, int64_t area, bool hasSum, bool isLast) {
+        const auto sum = slots_.GroupSum(area)[column_];
+        if (hasSum) {
+            SyncPipes<AscendC::HardEvent::MTE3_MTE2>();  // the head before has written it
+            b_.LoadFull(sum, rows_, kKeyDim);
+            Tile before = b_.TakeFull();
+            TileAdd<kChannels>(grad, before, grad, rows_);
+            b_.FreeFull(before);
+        }
+        if (!isLast) {
+            StoreFloat(sum, grad, kKeyDim);
+        }
+    }
+
     // <q, dq> and <k, dk> for the norms join dbeta's sum; the other AIV has the other channels.
-    __aicore__ inline void ExchangeSums() {
-        if (tiling_.hasNorm) {
+    __aicore__ inline void ExchangeSums(bool isLast) {
+        if (tiling_.hasNorm && isLast) {
             ToFloat<kChannels>(Work(), query_, rows_);
             TileMul<kChannels>(Work(), Work(), DQuery(), rows_);
             RowSums64(b_.Sums()[kChunkRows], Work(), rows_);
@@ -348,7 +371,7 @@ private:
         AscendC::CrossCoreSetFlag<kPairScope, PIPE_MTE3>(kSumsReady);
     }
 
-    __aicore__ inline void FinishSums() {
+    __aicore__ inline void FinishSums(bool isLast) {
         AscendC::CrossCoreWaitFlag(kSumsReady);
         Tile other = b_.AllocSmall();
         LoadRows(other, Exchange(1 - b_.SubBlock()), 3, kChunkRows, kChunkRows);
@@ -358,6 +381,9 @@ private:
         b_.FreeSmall(other);
         if (b_.SubBlock() == 0) {
             BetaGrad();
+        }
+        if (!isLast) {
+            return;
         }
         NormGrad(DQuery(), gm_.dq, b_.Sums()[kChunkRows], QueryRstd(), true);
         NormGrad(DKey(), gm_.dk, b_.Sums()[2 * kChunkRows], KeyRstd(), false);
@@ -451,19 +477,19 @@ private:
             b_.StoreOut(Bind<bfloat16_t>(gm_.dg)[gradRow], out, rows_, kChannels,
                         tiling_.gateGrad.tokenStride);
         } else {
-            StoreGateFloat(Bind<float>(gm_.dg)[gradRow], dg);
+            StoreFloat(Bind<float>(gm_.dg)[gradRow], dg, tiling_.gateGrad.tokenStride);
         }
         StorePartials(x, dg);
     }
 
     // An fp32 tile leaves in two halves: the output buffers hold 64 rows of bf16.
-    __aicore__ inline void StoreGateFloat(const AscendC::GlobalTensor<float>& dst, const Tile& dg) {
+    __aicore__ inline void StoreFloat(const AscendC::GlobalTensor<float>& dst, const Tile& tile,
+                                      int64_t pitch) {
         const int32_t half = kChunkRows / 2;
-        const int64_t pitch = tiling_.gateGrad.tokenStride;
         for (int32_t first = 0; first < rows_; first += half) {
             const int32_t rows = rows_ - first < half ? rows_ - first : half;
             auto out = b_.AllocOut<float>();
-            TileAdds<kChannels>(out, dg[first * kChannels], 0.0f, rows);
+            TileAdds<kChannels>(out, tile[first * kChannels], 0.0f, rows);
             b_.StoreOut(dst[first * pitch], out, rows, kChannels, pitch);
         }
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The hyper_parallel_kda authors
 
-// Workspace of bwd_finalize, known to host and kernel. Per block: kRingDepth slots, one a task in
-// flight. After the blocks: one row of partial sums a task for da_log and ddt_bias.
+// Workspace of bwd_finalize, known to host and kernel. Per block: kRingDepth slots, one a step in
+// flight (a step is one chunk of one value head), and the sums over the value heads of a key head.
+// After the blocks: one row of partial sums a step for da_log and ddt_bias.
 #ifndef KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_LAYOUT_H
 #define KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_LAYOUT_H
 
@@ -13,7 +14,7 @@
 namespace kda {
 namespace bwd_finalize {
 
-// A task's slot is written from one iteration before to one iteration after its own.
+// A step's slot is written from one iteration before to one iteration after its own.
 constexpr int32_t kRingDepth = 3;
 
 constexpr int64_t kRowFloats = kChunkRows * kKeyDim;       // a 64 x 128 tile
@@ -55,9 +56,16 @@ struct Slot {
     static constexpr int64_t kBytes = kExchange + 2 * kExchangeFloats * kFull;
 };
 
-constexpr int64_t kBlockBytesUsed = kRingDepth * Slot::kBytes;
+// fp32 sums of dq and dk over the value heads of a task.
+struct GroupSum {
+    static constexpr int64_t kDQuery = 0;
+    static constexpr int64_t kDKey = kDQuery + kRowFloats * kFull;
+    static constexpr int64_t kBytes = kDKey + kRowFloats * kFull;
+};
 
-// Partial sums of a task: 128 values of sum dg x, then 128 of sum dg. Rows [value head][batch row
+constexpr int64_t kBlockBytesUsed = kRingDepth * Slot::kBytes + GroupSum::kBytes;
+
+// Partial sums of a step: 128 values of sum dg x, then 128 of sum dg. Rows [value head][batch row
 // and chunk], so that a head's rows lie together.
 constexpr int64_t kPartialFloats = 2 * kKeyDim;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The hyper_parallel_kda authors
 
-// The end of bwd_finalize: da_log and ddt_bias from the tasks' partial sums, after all blocks are
+// The end of bwd_finalize: da_log and ddt_bias from the steps' partial sums, after all blocks are
 // done with them. A head's rows are added in an order that depends on their number only, so any
 // block count gives the same bits. A head without chunks gets zeros.
 #ifndef KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_REDUCE_H

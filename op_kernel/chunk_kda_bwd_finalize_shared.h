@@ -52,20 +52,26 @@ struct Pointers {
     GM_ADDR workspace;
 };
 
-// Tasks of this block: (chunk, key head); grouped value heads will be a loop inside the task.
-__aicore__ inline int64_t TaskCount(const ChunkIndex& index, const ChunkGeometry& geometry) {
+// A task is (chunk, key head); its steps are the value heads of that key head, one after the other
+// on one block: dq and dk of a key head are sums over them.
+__aicore__ inline int64_t StepCount(const ChunkIndex& index, const ChunkGeometry& geometry) {
     const int64_t tasks = index.ChunkTaskCount(geometry.keyHeads);
     const int64_t block = BlockOfCore();
     const int64_t blocks = AscendC::GetBlockNum();
-    return block < tasks ? (tasks - block + blocks - 1) / blocks : 0;
+    return block < tasks ? (tasks - block + blocks - 1) / blocks * geometry.headGroup : 0;
 }
 
+// The place of a step's chunk, with its value head.
 __aicore__ inline ChunkPlace LocateStep(const ChunkIndex& index, const ChunkGeometry& geometry,
                                         int64_t step) {
-    return index.LocateTask(BlockOfCore() + step * AscendC::GetBlockNum(), geometry.keyHeads);
+    const int64_t group = geometry.headGroup;
+    ChunkPlace place =
+        index.LocateTask(BlockOfCore() + step / group * AscendC::GetBlockNum(), geometry.keyHeads);
+    place.head = place.head * group + step % group;
+    return place;
 }
 
-// This block's ring of workspace slots; a task's areas by step.
+// This block's ring of workspace slots; a step's areas.
 class SlotRing {
 public:
     __aicore__ inline explicit SlotRing(GM_ADDR workspace)
@@ -79,11 +85,19 @@ public:
         return tensor;
     }
 
+    // Behind the ring: sums of dq and dk over the value heads of a task so far, for this AIV alone.
+    __aicore__ inline AscendC::GlobalTensor<float> GroupSum(int64_t area) const {
+        AscendC::GlobalTensor<float> tensor;
+        tensor.SetGlobalBuffer(
+            reinterpret_cast<__gm__ float*>(base_ + kRingDepth * Slot::kBytes + area));
+        return tensor;
+    }
+
 private:
     GM_ADDR base_;
 };
 
-// The tasks' partial sums, behind the slots of all blocks.
+// The steps' partial sums, behind the slots of all blocks.
 __aicore__ inline AscendC::GlobalTensor<float> PartialSums(GM_ADDR workspace) {
     AscendC::GlobalTensor<float> tensor;
     tensor.SetGlobalBuffer(

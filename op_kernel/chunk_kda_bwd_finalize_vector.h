@@ -4,7 +4,7 @@
 // The vector cores' part of bwd_finalize: buffers, the schedule, and V1..V3 of the table in
 // chunk_kda_bwd_finalize.cpp. V4 is in chunk_kda_bwd_finalize_gradients.h.
 //
-// Both AIVs of a block work on the same task, 64 of the 128 channels each: cumulative sums over
+// Both AIVs of a block work on the same step, 64 of the 128 channels each: cumulative sums over
 // rows and all row vectors then stay on one core, and what is summed over channels (three values a
 // row) is exchanged once. Work on 64 x 64 score tiles is shared by rows.
 #ifndef KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_VECTOR_H
@@ -39,8 +39,8 @@ public:
     __aicore__ inline VectorBuffers& Buffers() { return buffers_; }
 
     __aicore__ inline void Run() {
-        const int64_t count = TaskCount(index_, tiling_.geometry);
-        // V1 of the next task and V4 of the previous one fill the time that the AIC needs between
+        const int64_t count = StepCount(index_, tiling_.geometry);
+        // V1 of the next step and V4 of the previous one fill the time that the AIC needs between
         // V2, V3 and V4 of this one.
         if (count > 0) {
             MakeOperands(Locate(0), 0);
@@ -118,7 +118,7 @@ private:
         VectorToCubeFlag<kOperandsReady>::Set();
     }
 
-    // beta of the chunk's rows, as a row vector that lives as long as the task, and as a column.
+    // beta of the chunk's rows, as a row vector that lives as long as the step, and as a column.
     __aicore__ inline void KeepBeta(const ChunkPlace& place, int64_t step) {
         Tile values = buffers_.AllocSmall();
         LoadRows(values, beta_[index_.ValueCacheOffset(place, 1)], 1, place.rows, place.rows);

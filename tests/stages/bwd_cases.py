@@ -25,6 +25,10 @@ class BwdCase:
     def shape(self):
         return self.x.v.shape[:3]
 
+    @property
+    def key_heads(self):
+        return self.x.k.shape[1]
+
 
 def make(seed, **options):
     """An inputs.make_inputs case with the caches of stages 1, 3, 5 and 7."""
@@ -62,6 +66,7 @@ def exact_v_new(case):
     """v_new = Akk diag(beta) (v - 2^gk k h) of the stored caches, in float64. bwd_finalize computes
     it anew from v, so its reference must not start from the rounded one."""
     c = {name: reference.wide(case.cache[name]) for name in ("akk", "beta_eff", "gk", "k_hat", "h")}
+    c["k_hat"] = reference.expand_heads(c["k_hat"], case.shape[1] // case.key_heads)
     out = np.zeros(case.x.v.shape)
     for chunk in reference.chunks(out.shape[0], out.shape[2]):
         at = (chunk.batch, slice(None), slice(chunk.start, chunk.stop))
