@@ -122,12 +122,12 @@ class Checker:
             self.later("use_gate_in_kernel=False", f"the raw gate: {FULL_CALL}")
         if get("safe_gate") is False:
             self.later("safe_gate=False", f"the safe gate: {FULL_CALL}")
-        if get("use_exp2") is False:
+        # The scans and the other users of h have both; fwd_prepare and bwd_finalize come later.
+        short = self.function.removeprefix("npu_chunk_kda").lstrip("_")
+        if get("use_exp2") is False and short in ("", "fwd_prepare", "bwd_finalize"):
             self.later("use_exp2=False", "use_exp2=True")
-        if get("state_v_first"):
+        if get("state_v_first") and short in ("", "bwd_finalize"):
             self.later("state_v_first=True", "state_v_first=False")
-        if get("disable_recompute") is False:
-            self.later("disable_recompute=False", "disable_recompute=True")
         if get("use_gate_in_kernel") and "a_log" in values and values["a_log"] is None:
             self.value_error("a_log", "a float32 Tensor [Hv], as use_gate_in_kernel=True", None)
 

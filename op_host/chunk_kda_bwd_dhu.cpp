@@ -29,7 +29,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Operand dh0 = tiling.OptionalOutput(kDh0, "dh0");
     const kda::Operand dvScan = tiling.Output(kDvScan, "dv_scan");
     tiling.RefusePacked(kCuSeqlens, kChunkIndices);
-    tiling.Refuse(tiling.Bool(kStateVFirst, "state_v_first"), "state_v_first");
+    const bool vFirst = tiling.Bool(kStateVFirst, "state_v_first");
     const bool tokenMajor = tiling.IsTokenMajor("layout", tiling.String(kLayout, "layout"));
 
     kda::CheckScanInputs(tiling, inputs);
@@ -65,6 +65,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->scan.gateFactor = gateFactor;
     data->scan.initialKind = kda::InitialKind(dht);
     data->scan.storesFinal = dh0.present ? 1 : 0;
+    data->scan.stateVFirst = vFirst ? 1 : 0;
     kda::LaunchScan(tiling, &data->scan, true, false);
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
 }

@@ -26,7 +26,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const float scale = tiling.Float(kScale, "scale");
     const bool tokenMajor = tiling.IsTokenMajor("layout", tiling.String(kLayout, "layout"));
     tiling.RefusePacked(kCu, kIndices);
-    tiling.Refuse(tiling.Bool(kStateVFirst, "state_v_first"), "state_v_first");
+    const bool vFirst = tiling.Bool(kStateVFirst, "state_v_first");
 
     tiling.ExpectRank(vNew, 4);
     const int64_t batch = vNew.Dim(0);
@@ -52,7 +52,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->geometry = geometry;
     data->outputGrad = kda::StageTiling::RowLayout(tokenMajor, heads, tokens, kda::kValueDim);
     data->scale = scale;
-    data->reserved = 0;
+    data->stateVFirst = vFirst ? 1 : 0;
     const int64_t scoreBytes = kda::kChunkRows * kda::kChunkRows * sizeof(float);
     tiling.Launch(tiling.BlockCount(geometry.totalChunks * heads), kRingDepth * scoreBytes, 0,
                   false);

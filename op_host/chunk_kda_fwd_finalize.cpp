@@ -22,7 +22,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const bool tokenMajor =
         tiling.IsTokenMajor("output_layout", tiling.String(kOutputLayout, "output_layout"));
     tiling.RefusePacked(kCu, kIndices);
-    tiling.Refuse(tiling.Bool(kStateVFirst, "state_v_first"), "state_v_first=True");
+    const bool vFirst = tiling.Bool(kStateVFirst, "state_v_first");
 
     tiling.ExpectRank(qgScaled, 4);
     const int64_t batch = qgScaled.Dim(0);
@@ -43,6 +43,8 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     }
     data->geometry = geometry;
     data->output = kda::StageTiling::RowLayout(tokenMajor, heads, tokens, kda::kValueDim);
+    data->stateVFirst = vFirst ? 1 : 0;
+    data->reserved = 0;
     tiling.Launch(tiling.BlockCount(geometry.totalChunks * heads), 0, 0, false);
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
 }

@@ -26,7 +26,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Operand vNew = tiling.Output(kVNew, "v_new");
     const kda::Operand finalState = tiling.OptionalOutput(kFinalState, "final_state");
     tiling.RefusePacked(kCuSeqlens, kChunkIndices);
-    tiling.Refuse(tiling.Bool(kStateVFirst, "state_v_first"), "state_v_first");
+    const bool vFirst = tiling.Bool(kStateVFirst, "state_v_first");
 
     kda::CheckScanInputs(tiling, inputs);
     const int64_t heads = inputs.k.Dim(1);
@@ -47,6 +47,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->scan.gateFactor = gateFactor;
     data->scan.initialKind = kda::InitialKind(initial);
     data->scan.storesFinal = finalState.present ? 1 : 0;
+    data->scan.stateVFirst = vFirst ? 1 : 0;
     kda::LaunchScan(tiling, &data->scan, false, false);
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
 }

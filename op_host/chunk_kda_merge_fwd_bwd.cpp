@@ -29,7 +29,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const int64_t count = tiling.Int(kRanks, "pre_or_post_num_ranks");
     const int64_t rank = tiling.Int(kRank, "rank");
     const bool forward = tiling.Bool(kForward, "forward");
-    tiling.Refuse(tiling.Bool(kStateVFirst, "state_v_first"), "state_v_first");
+    const bool vFirst = tiling.Bool(kStateVFirst, "state_v_first");
 
     const int64_t heads = state.Dim(0);
     tiling.ExpectRank(summaries, 4);
@@ -57,6 +57,8 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->sliceColumns = kda::kValueDim / data->slices;
     data->keyDim = kda::kKeyDim;
     data->valueDim = kda::kValueDim;
+    data->stateVFirst = vFirst ? 1 : 0;
+    data->reserved = 0;
     const int64_t productBytes = kda::kKeyDim * data->sliceColumns * sizeof(float);
     const int64_t tasks = count == 0 ? 0 : heads * data->slices;
     tiling.Launch(tiling.BlockCount(tasks), kTasksInFlight * productBytes, 0, false);

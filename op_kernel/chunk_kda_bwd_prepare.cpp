@@ -90,8 +90,10 @@ private:
                    kValueDim, kValueDim);
         LoadNdToL1(tiles[kAqkAt], aqk_[index_.ValueCacheOffset(place, kChunkRows)], rows,
                    kChunkRows, kChunkRows);
-        LoadNdToL1(tiles[kHAt], h_[index_.ChunkStateOffset(place, kKeyDim, kValueDim)], kKeyDim,
-                   kValueDim, kValueDim);
+        const bool vFirst = tiling_.stateVFirst != 0;
+        LoadNdToL1(tiles[kHAt], h_[index_.ChunkStateOffset(place, kKeyDim, kValueDim)],
+                   vFirst ? kValueDim : kKeyDim, vFirst ? kKeyDim : kValueDim,
+                   vFirst ? kKeyDim : kValueDim);
     }
 
     __aicore__ inline void Multiply(const AscendC::LocalTensor<bfloat16_t>& tiles,
@@ -127,7 +129,11 @@ private:
             auto a = l0_.AllocA<bfloat16_t>();
             LoadA(a, tiles[kOutputGradAt], rows, kValueDim, l1Rows);
             auto b = l0_.AllocB<bfloat16_t>();
-            LoadBTransposed(b, tiles[kHAt], kValueDim, kKeyDim, kKeyDim);
+            if (tiling_.stateVFirst != 0) {
+                LoadB(b, tiles[kHAt], kValueDim, kKeyDim, kValueDim);
+            } else {
+                LoadBTransposed(b, tiles[kHAt], kValueDim, kKeyDim, kKeyDim);
+            }
             auto c = l0_.AllocC();
             l0_.Multiply(c, a, b, rows, kKeyDim, kValueDim);
             l0_.FinishC(c);

@@ -11,7 +11,7 @@ struct ChunkKdaBwdPrepareTilingData {
     kda::ChunkGeometry geometry;
     kda::TokenLayout outputGrad;  // d_o
     float scale;
-    int32_t reserved;
+    int32_t stateVFirst;  // h is [.., V, K] in memory
 };
 
 #endif  // KDA_OP_KERNEL_CHUNK_KDA_BWD_PREPARE_TILING_DATA_H

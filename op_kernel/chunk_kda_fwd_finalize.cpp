@@ -70,8 +70,10 @@ private:
                    kChunkRows, kChunkRows);
         left_.EnQue(left);
         L1 right = right_.AllocTensor<bfloat16_t>();
-        LoadNdToL1(right, Bf16(gm_.h, index_.ChunkStateOffset(place, kKeyDim, kValueDim)), kKeyDim,
-                   kValueDim, kValueDim);
+        const bool vFirst = tiling_.stateVFirst != 0;
+        LoadNdToL1(right, Bf16(gm_.h, index_.ChunkStateOffset(place, kKeyDim, kValueDim)),
+                   vFirst ? kValueDim : kKeyDim, vFirst ? kKeyDim : kValueDim,
+                   vFirst ? kKeyDim : kValueDim);
         LoadNdToL1(right[kKeyDim * kValueDim],
                    Bf16(gm_.vNew, index_.ValueCacheOffset(place, kValueDim)), rows, kValueDim,
                    kValueDim, kChunkRows);
@@ -86,7 +88,11 @@ private:
         auto a = l0_.AllocA<bfloat16_t>();
         LoadA(a, left, rows, kKeyDim, kChunkRows);
         auto b = l0_.AllocB<bfloat16_t>();
-        LoadB(b, right, kKeyDim, kValueDim, kKeyDim);
+        if (tiling_.stateVFirst != 0) {
+            LoadBTransposed(b, right, kKeyDim, kValueDim, kValueDim);
+        } else {
+            LoadB(b, right, kKeyDim, kValueDim, kKeyDim);
+        }
         l0_.Multiply(c, a, b, rows, kValueDim, kKeyDim);
         a = l0_.AllocA<bfloat16_t>();
         LoadA(a, left[kChunkRows * kKeyDim], rows, rows, kChunkRows);

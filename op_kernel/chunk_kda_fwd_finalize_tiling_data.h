@@ -10,6 +10,8 @@
 struct ChunkKdaFwdFinalizeTilingData {
     kda::ChunkGeometry geometry;
     kda::TokenLayout output;
+    int32_t stateVFirst;  // h is [.., V, K] in memory
+    int32_t reserved;
 };
 
 #endif  // KDA_OP_KERNEL_CHUNK_KDA_FWD_FINALIZE_TILING_DATA_H

@@ -16,6 +16,7 @@
 #include "common/cross_core.h"
 #include "common/chunk_index.h"
 #include "common/cube.h"
+#include "common/transpose.h"
 #include "chunk_kda_merge_fwd_bwd_tiling_data.h"
 
 namespace kda {
@@ -50,9 +51,12 @@ public:
 
 protected:
     __aicore__ inline int64_t TaskCount() const { return tiling_.heads * tiling_.slices; }
+    __aicore__ inline bool VFirst() const { return tiling_.stateVFirst != 0; }
+    // The slice's columns of the task's state; V first, these are rows of keyDim.
     __aicore__ inline GlobalTensor<float> State(int64_t task) const {
         const int64_t head = task / tiling_.slices;
-        return state_[head * tiling_.keyDim * tiling_.valueDim + SliceColumn(task)];
+        return state_[head * tiling_.keyDim * tiling_.valueDim +
+                      SliceColumn(task) * (VFirst() ? tiling_.keyDim : 1)];
     }
     // A column of [E | M] of the task's head.
     __aicore__ inline GlobalTensor<float> Summary(int64_t task, int64_t step,
@@ -108,7 +112,12 @@ private:
             StateReady::Wait();
         }
         LocalTensor<float> s = stateTiles_.AllocTensor<float>();
-        LoadNdToL1Squares(s, State(task), keys, columns_, static_cast<uint32_t>(tiling_.valueDim));
+        if (VFirst()) {
+            LoadNdToL1(s, State(task), columns_, keys, keys);
+        } else {
+            LoadNdToL1Squares(s, State(task), keys, columns_,
+                              static_cast<uint32_t>(tiling_.valueDim));
+        }
         stateTiles_.EnQue(s);
 
         m = summaryTiles_.DeQue<float>();
@@ -118,7 +127,11 @@ private:
             LocalTensor<float> a = l0_.AllocA<float>();
             LoadA(a, m[depth * keys], keys, kDepthStep, keys);
             LocalTensor<float> b = l0_.AllocB<float>();
-            LoadBFromSquares(b, s[depth * columns_], kDepthStep, columns_);
+            if (VFirst()) {
+                LoadBTransposed(b, s[depth * columns_], kDepthStep, columns_, columns_);
+            } else {
+                LoadBFromSquares(b, s[depth * columns_], kDepthStep, columns_);
+            }
             l0_.Multiply(c, a, b, keys, columns_, kDepthStep, depth > 0);
         }
         summaryTiles_.FreeTensor(m);
@@ -168,6 +181,9 @@ private:
         AscendC::DataCopyExtParams stateRows(
             kVectorRows, rowBytes, 0,
             static_cast<uint32_t>((tiling_.valueDim - columns_) * sizeof(float)), 0);
+        AscendC::DataCopyExtParams stateKeys(
+            static_cast<uint16_t>(columns_), kVectorRows * sizeof(float), 0,
+            static_cast<uint32_t>((tiling_.keyDim - kVectorRows) * sizeof(float)), 0);
         for (uint32_t row = first; row < first + rows; row += kVectorRows) {
             LocalTensor<float> product = productTiles_.AllocTensor<float>();
             AscendC::DataCopy(product, Product(lane)[row * columns_], count);
@@ -181,12 +197,22 @@ private:
             product = productTiles_.DeQue<float>();
             offset = offsetTiles_.DeQue<float>();
             LocalTensor<float> result = resultTiles_.AllocTensor<float>();
-            AscendC::Add(result, product, offset, count);
+            if (VFirst()) {
+                AscendC::Add(product, product, offset, count);
+                AscendC::PipeBarrier<PIPE_V>();
+                TransposeTile(result, kVectorRows, product, columns_, kVectorRows, columns_);
+            } else {
+                AscendC::Add(result, product, offset, count);
+            }
             productTiles_.FreeTensor(product);
             offsetTiles_.FreeTensor(offset);
             resultTiles_.EnQue(result);
             result = resultTiles_.DeQue<float>();
-            AscendC::DataCopyPad(State(task)[row * tiling_.valueDim], result, stateRows);
+            if (VFirst()) {
+                AscendC::DataCopyPad(State(task)[row], result, stateKeys);
+            } else {
+                AscendC::DataCopyPad(State(task)[row * tiling_.valueDim], result, stateRows);
+            }
             resultTiles_.FreeTensor(result);
         }
     }

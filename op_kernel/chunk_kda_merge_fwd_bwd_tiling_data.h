@@ -14,6 +14,8 @@ struct ChunkKdaMergeFwdBwdTilingData {
     int64_t sliceColumns;  // valueDim / slices
     int64_t keyDim;
     int64_t valueDim;
+    int32_t stateVFirst;  // state is [Hv,V,K] in memory
+    int32_t reserved;
 };
 
 #endif  // KDA_OP_KERNEL_CHUNK_KDA_MERGE_FWD_BWD_TILING_DATA_H

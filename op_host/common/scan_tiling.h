@@ -56,6 +56,8 @@ inline void FillScan(StageTiling& tiling, StateScanTiling* scan, const ChunkGeom
     scan->gateFactor = GateFactor(true);
     scan->initialKind = kStateZero;
     scan->storesFinal = 1;
+    scan->stateVFirst = 0;
+    scan->reserved = 0;
 }
 
 // Workspace of one lane, W columns: projected fp32 [64,W], updated fp32 [128,W]; backward query
@@ -72,6 +74,8 @@ inline void LaunchScan(StageTiling& tiling, StateScanTiling* scan, bool backward
     tiling.Launch(tiling.BlockCount(tasks), kScanLanes * scan->laneBytes, 0, false);
 }
 
+// With K = V a state has this shape with either of them first.
+static_assert(kKeyDim == kValueDim, "the shapes below hold for state_v_first as well");
 inline Dims ChunkStateDims(const ChunkGeometry& geometry) {
     return Dims{geometry.batch, geometry.chunksPerBatchRow, geometry.valueHeads, kKeyDim,
                 kValueDim};

@@ -106,10 +106,7 @@ private:
             AscendC::LocalTensor<bfloat16_t> a = l0_.template AllocA<bfloat16_t>();
             LoadA(a, held_[lane][kProjectTile], item.rows, kKeyDim, l1Rows);
             ScanStateReady::Wait();
-            AscendC::LocalTensor<bfloat16_t> state = LoadState(memory_.State(item, lane), kKeyDim);
-            AscendC::LocalTensor<bfloat16_t> b = l0_.template AllocB<bfloat16_t>();
-            LoadB(b, state, kKeyDim, columns, kKeyDim);
-            stateTiles_.FreeTensor(state);
+            AscendC::LocalTensor<bfloat16_t> b = LoadState(item, lane);
             AscendC::LocalTensor<float> c = l0_.AllocC();
             l0_.Multiply(c, a, b, item.rows, columns, kKeyDim);
             l0_.FinishC(c);
@@ -136,7 +133,8 @@ private:
         if (item.updates) {
             AscendC::LocalTensor<bfloat16_t> a = LoadLeft(held_[lane][kUpdateTile], item.rows);
             ScanRowsReady::Wait();
-            AscendC::LocalTensor<bfloat16_t> y = LoadState(memory_.Rows(item, lane), item.rows);
+            AscendC::LocalTensor<bfloat16_t> y = LoadTile(memory_.Rows(item, lane), item.rows,
+                                                          memory_.Columns(), memory_.StatePitch());
             AscendC::LocalTensor<bfloat16_t> b = l0_.template AllocB<bfloat16_t>();
             LoadB(b, y, item.rows, memory_.Columns(), AlignUp(item.rows, kFractalRows));
             stateTiles_.FreeTensor(y);
@@ -146,11 +144,31 @@ private:
         operandTiles_.FreeTensor(held_[lane]);
     }
 
-    // rows x W of bf16 state or y, written by the vector cores, to L1.
-    __aicore__ inline AscendC::LocalTensor<bfloat16_t> LoadState(
-        const AscendC::GlobalTensor<bfloat16_t>& source, uint32_t rows) {
+    // B = X, the bf16 state before the chunk, from either order in memory.
+    __aicore__ inline AscendC::LocalTensor<bfloat16_t> LoadState(const ScanItem& item,
+                                                                 uint32_t lane) {
+        const uint32_t columns = memory_.Columns();
+        const bool vFirst = memory_.ChunkVFirst();
+        const AscendC::GlobalTensor<bfloat16_t> source = memory_.State(item, lane);
+        AscendC::LocalTensor<bfloat16_t> state =
+            vFirst ? LoadTile(source, columns, kKeyDim, kKeyDim)
+                   : LoadTile(source, kKeyDim, columns, memory_.StatePitch());
+        AscendC::LocalTensor<bfloat16_t> b = l0_.template AllocB<bfloat16_t>();
+        if (vFirst) {
+            LoadBTransposed(b, state, kKeyDim, columns, columns);
+        } else {
+            LoadB(b, state, kKeyDim, columns, kKeyDim);
+        }
+        stateTiles_.FreeTensor(state);
+        return b;
+    }
+
+    // bf16 state or y, written by the vector cores, to L1.
+    __aicore__ inline AscendC::LocalTensor<bfloat16_t> LoadTile(
+        const AscendC::GlobalTensor<bfloat16_t>& source, uint32_t rows, uint32_t columns,
+        uint32_t pitch) {
         AscendC::LocalTensor<bfloat16_t> tile = stateTiles_.template AllocTensor<bfloat16_t>();
-        LoadNdToL1(tile, source, rows, memory_.Columns(), memory_.StatePitch());
+        LoadNdToL1(tile, source, rows, columns, pitch);
         stateTiles_.EnQue(tile);
         return stateTiles_.template DeQue<bfloat16_t>();
     }

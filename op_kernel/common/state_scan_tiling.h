@@ -27,6 +27,8 @@ struct StateScanTiling {
     float gateFactor;        // decay = exp(gk_last * gateFactor): ln 2 when gk is in units of log2
     int32_t initialKind;
     int32_t storesFinal;
+    int32_t stateVFirst;  // memory holds initial, final and (forward) chunk states as [V,K]
+    int32_t reserved;
 };
 
 }  // namespace kda

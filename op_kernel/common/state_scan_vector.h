@@ -6,6 +6,7 @@
 #define KDA_OP_KERNEL_COMMON_STATE_SCAN_VECTOR_H
 
 #include "state_scan_walk.h"
+#include "transpose.h"
 
 namespace kda {
 
@@ -77,10 +78,7 @@ private:
             return;
         }
         if (!kSummary || item.projects) {
-            AscendC::LocalTensor<bfloat16_t> out = outputs_.template AllocTensor<bfloat16_t>();
-            AscendC::Cast(out, State(lane), AscendC::RoundMode::CAST_RINT, kStateRows * columns_);
-            StoreRows(memory_.State(item, lane)[keyRow_ * memory_.StatePitch()], out, kStateRows,
-                      memory_.StatePitch());
+            StoreChunkState(lane, item);
         }
         if (item.projects) {
             ScanStateReady::Set();
@@ -99,6 +97,27 @@ private:
             AscendC::DataCopy(gate, gk_[lastRow + keyRow_], kStateRows);
             gates_.EnQue(gate);
         }
+    }
+
+    __aicore__ inline void StoreChunkState(uint32_t lane, const ScanItem& item) {
+        const uint32_t count = kStateRows * columns_;
+        AscendC::LocalTensor<bfloat16_t> out = outputs_.template AllocTensor<bfloat16_t>();
+        if (!memory_.ChunkVFirst()) {
+            AscendC::Cast(out, State(lane), AscendC::RoundMode::CAST_RINT, count);
+            StoreRows(memory_.State(item, lane)[keyRow_ * memory_.StatePitch()], out, kStateRows,
+                      memory_.StatePitch());
+            return;
+        }
+        AscendC::LocalTensor<bfloat16_t> rounded = y_.template Get<bfloat16_t>();
+        AscendC::Cast(rounded, State(lane), AscendC::RoundMode::CAST_RINT, count);
+        AscendC::PipeBarrier<PIPE_V>();
+        TransposeTile(out, kStateRows, rounded, columns_, kStateRows, columns_);
+        AscendC::PipeBarrier<PIPE_V>();  // y_ is written again by the next tile
+        outputs_.EnQue(out);
+        out = outputs_.template DeQue<bfloat16_t>();
+        AscendC::DataCopyPad(memory_.State(item, lane)[keyRow_], out,
+                             KeysOut<bfloat16_t>(columns_));
+        outputs_.FreeTensor(out);
     }
 
     // ------------------------------------------------------------------ y = base -+ P X
@@ -241,6 +260,10 @@ private:
 
     __aicore__ inline void LoadInitial(const AscendC::LocalTensor<float>& state,
                                        const ScanItem& item) {
+        if (memory_.BoundaryVFirst()) {
+            LoadInitialVFirst(state, item);
+            return;
+        }
         const int64_t first = memory_.SequenceState(item) + keyRow_ * kValueDim;
         if (tiling_->initialKind == kStateFp32) {
             // V has waited for MTE3 in InitState, so this stands behind both.
@@ -263,13 +286,62 @@ private:
         }
     }
 
+    // [V,K] in memory: half of the slice's V rows at a time, this AIV's keys of each.
+    __aicore__ inline void LoadInitialVFirst(const AscendC::LocalTensor<float>& state,
+                                             const ScanItem& item) {
+        const int64_t first = memory_.SequenceState(item) + keyRow_;
+        const uint32_t half = columns_ / 2;
+        for (uint32_t row = 0; row < columns_; row += half) {
+            if (tiling_->initialKind == kStateFp32) {
+                AscendC::LocalTensor<float> tile = products_.template AllocTensor<float>();
+                AscendC::DataCopyPad(tile, initialFp32_[first + row * kKeyDim], KeysIn<float>(half),
+                                     AscendC::DataCopyPadExtParams<float>());
+                products_.EnQue(tile);
+                tile = products_.template DeQue<float>();
+                TransposeTile(state[row], columns_, tile, kStateRows, half, kStateRows);
+                products_.FreeTensor(tile);
+                continue;
+            }
+            AscendC::LocalTensor<bfloat16_t> tile = products_.template AllocTensor<bfloat16_t>();
+            AscendC::DataCopyPad(tile, initialBf16_[first + row * kKeyDim],
+                                 KeysIn<bfloat16_t>(half),
+                                 AscendC::DataCopyPadExtParams<bfloat16_t>());
+            products_.EnQue(tile);
+            tile = products_.template DeQue<bfloat16_t>();
+            AscendC::LocalTensor<float> wide = y_.template Get<float>();
+            AscendC::Cast(wide, tile, AscendC::RoundMode::CAST_NONE, half * kStateRows);
+            products_.FreeTensor(tile);
+            AscendC::PipeBarrier<PIPE_V>();
+            TransposeTile(state[row], columns_, wide, kStateRows, half, kStateRows);
+            AscendC::PipeBarrier<PIPE_V>();  // y_ is written again by the next half
+        }
+    }
+
     __aicore__ inline void StoreFinal(const AscendC::LocalTensor<float>& state,
                                       const ScanItem& item) {
+        if (memory_.BoundaryVFirst()) {
+            StoreFinalVFirst(state, item);
+            return;
+        }
         const uint32_t pitch = kSummary ? kValueDim + kKeyDim : kValueDim;
         const int64_t first =
             (kSummary ? memory_.Summary(item) : memory_.SequenceState(item)) + keyRow_ * pitch;
         SyncPipes<AscendC::HardEvent::V_MTE3>();
         AscendC::DataCopyPad(final_[first], state, RowsOut<float>(kStateRows, pitch));
+    }
+
+    __aicore__ inline void StoreFinalVFirst(const AscendC::LocalTensor<float>& state,
+                                            const ScanItem& item) {
+        const int64_t first = memory_.SequenceState(item) + keyRow_;
+        const uint32_t half = columns_ / 2;
+        for (uint32_t row = 0; row < columns_; row += half) {
+            AscendC::LocalTensor<float> out = outputs_.template AllocTensor<float>();
+            TransposeTile(out, kStateRows, state[row], columns_, kStateRows, half);
+            outputs_.EnQue(out);
+            out = outputs_.template DeQue<float>();
+            AscendC::DataCopyPad(final_[first + row * kKeyDim], out, KeysOut<float>(half));
+            outputs_.FreeTensor(out);
+        }
     }
 
     // ------------------------------------------------------------------ tiles
@@ -294,6 +366,18 @@ private:
     __aicore__ inline AscendC::DataCopyExtParams RowsOut(uint32_t rows, uint32_t pitch) const {
         return AscendC::DataCopyExtParams(static_cast<uint16_t>(rows), columns_ * sizeof(T), 0,
                                           (pitch - columns_) * sizeof(T), 0);
+    }
+
+    // This AIV's keys of some V rows of a state [V,K].
+    template <typename T>
+    __aicore__ inline AscendC::DataCopyExtParams KeysIn(uint32_t rows) const {
+        return AscendC::DataCopyExtParams(static_cast<uint16_t>(rows), kStateRows * sizeof(T),
+                                          (kKeyDim - kStateRows) * sizeof(T), 0, 0);
+    }
+    template <typename T>
+    __aicore__ inline AscendC::DataCopyExtParams KeysOut(uint32_t rows) const {
+        return AscendC::DataCopyExtParams(static_cast<uint16_t>(rows), kStateRows * sizeof(T), 0,
+                                          (kKeyDim - kStateRows) * sizeof(T), 0);
     }
 
     // Contiguous fp32 rows from workspace; the caller frees the tile.

@@ -29,10 +29,10 @@ struct StateScanOperands {
     GM_ADDR gk;       // fp32 [B,Hv,T,K]
     GM_ADDR query;    // qg bf16 [B,Hv,T,K], backward
     GM_ADDR grad;     // d_o bf16, gradLayout, backward
-    GM_ADDR initial;  // [N,Hv,K,V] fp32 or bf16
-    GM_ADDR states;   // h or dh  bf16 [B,Nc,Hv,K,V]
+    GM_ADDR initial;  // [N,Hv,K,V] fp32 or bf16; [N,Hv,V,K] with stateVFirst
+    GM_ADDR states;   // h or dh  bf16 [B,Nc,Hv,K,V]; h [B,Nc,Hv,V,K] with stateVFirst
     GM_ADDR rows;     // v_new or dv_scan  bf16 [B,Hv,T,V]
-    GM_ADDR final;    // fp32 [N,Hv,K,V], or [N,Hv,K,V+K] for a summary
+    GM_ADDR final;    // as initial, fp32; or a summary [N,Hv,K,V+K]
     GM_ADDR workspace;
 };
 
@@ -132,10 +132,14 @@ public:
     __aicore__ inline int64_t ValueRows(const ScanItem& item) const {
         return ChunkIndex(tiling_->geometry).ValueCacheOffset(item.place, kValueDim) + item.column;
     }
-    // [N,Hv,K,V] at the slice's first column.
+    // Whether a boundary state, or a chunk state of this scan, is [V,K] in memory.
+    __aicore__ inline bool BoundaryVFirst() const { return !kSummary && tiling_->stateVFirst != 0; }
+    __aicore__ inline bool ChunkVFirst() const { return !kBackward && BoundaryVFirst(); }
+
+    // [N,Hv,K,V] at the slice's first column; [N,Hv,V,K] at the row that it is there.
     __aicore__ inline int64_t SequenceState(const ScanItem& item) const {
         return ChunkIndex(tiling_->geometry).SequenceStateOffset(item.place, kKeyDim, kValueDim) +
-               item.column;
+               (BoundaryVFirst() ? item.column * kKeyDim : item.column);
     }
     // [N,Hv,K,V+K] at the slice's first column.
     __aicore__ inline int64_t Summary(const ScanItem& item) const {
@@ -144,7 +148,8 @@ public:
                (item.identity ? kValueDim : 0) + item.column;
     }
 
-    // bf16 state before (backward: after) the chunk, rows at StatePitch().
+    // bf16 state before (backward: after) the chunk, rows at StatePitch(); ChunkVFirst: rows of V
+    // at kKeyDim.
     __aicore__ inline AscendC::GlobalTensor<bfloat16_t> State(const ScanItem& item,
                                                               uint32_t lane) const {
         if constexpr (kSummary) {
@@ -152,7 +157,7 @@ public:
         }
         return states_[ChunkIndex(tiling_->geometry)
                            .ChunkStateOffset(item.place, kKeyDim, kValueDim) +
-                       item.column];
+                       (ChunkVFirst() ? item.column * kKeyDim : item.column)];
     }
     // bf16 y of the chunk, rows at StatePitch().
     __aicore__ inline AscendC::GlobalTensor<bfloat16_t> Rows(const ScanItem& item,

@@ -144,7 +144,6 @@ def test_refusals(lib):
         ({"layout": "BSND"}, "d_o: expected shape [1,10,2,128]"),
         ({"h0": None}, "dh0"),
         ({"cu_seqlens": [0, 10]}, "cu_seqlens is not supported yet"),
-        ({"state_v_first": True}, "state_v_first is not supported yet"),
     ]:
         with pytest.raises(AclnnError) as failure:
             lib.call(OP, **{**good, **change})

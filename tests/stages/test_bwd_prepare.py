@@ -119,7 +119,6 @@ def test_no_tokens(lib):
 def test_refusals_name_the_argument(lib):
     case = bwd_cases.make(4, tokens=16, heads=2)
     wrong = {
-        "state_v_first": dict(state_v_first=True),
         "chunk_size": dict(chunk_size=32),
         "layout": dict(layout="NHTD"),
         "cu_seqlens": dict(cu_seqlens=(0, 16)),

@@ -92,7 +92,6 @@ def test_counters(lib):
 @pytest.mark.parametrize(
     "change, message",
     (
-        ({"state_v_first": True}, "state_v_first"),
         ({"output_layout": "TND"}, "output_layout"),
         ({"cu_seqlens": [0, 65]}, "cu_seqlens"),
         ({"h": np.zeros((2, 1, 3, 128, 128), BF16)}, "h"),

@@ -126,7 +126,6 @@ def test_refusals(lib):
         (wrong_w, "w: expected shape [1,2,10,128], got [1,2,11,128]"),
         ({"gk": to_bf16(case.gk)}, "gk"),
         ({"cu_seqlens": [0, 10]}, "cu_seqlens is not supported yet"),
-        ({"state_v_first": True}, "state_v_first is not supported yet"),
         ({"chunk_size": 32}, "chunk_size: expected 64, got 32"),
         ({"initial_state": case.state[:, :1].copy()}, "initial_state: expected shape"),
     ]:

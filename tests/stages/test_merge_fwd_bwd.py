@@ -88,7 +88,6 @@ def test_counters(lib):
     [
         ({"rank": 1, "pre_or_post_num_ranks": 2}, "rank 1 do not exist among 4"),
         ({"forward": False, "rank": 2, "pre_or_post_num_ranks": 2}, "after rank 2"),
-        ({"state_v_first": True}, "state_v_first is not supported yet"),
         ({"state": np.zeros((3, 64, 128), np.float32)}, "state: expected shape [3,128,128]"),
         ({"summaries": np.zeros((4, 3, 128, 128), np.float32)}, "summaries: expected shape"),
     ],

@@ -16,7 +16,7 @@ LIMITS = {"E": 3.5e-3, "M": 2.2e-3}  # twice the measured
 parts = test_pre_process_fwd.parts
 
 
-def arguments(case, layout="BNSD"):
+def arguments(case, layout="BNSD", **attributes):
     q, k, w, dv = scan_cases.bf16(case, "qg", "kg", "w", "dv")
     return dict(
         q=q,
@@ -28,13 +28,14 @@ def arguments(case, layout="BNSD"):
         scale=case.scale,
         layout=layout,
         outputs={"summary": (case.shape[1], 128, 256)},
+        **attributes,
     )
 
 
-def check(results, case):
+def check(results, case, **options):
     scale = np.float64(np.float32(case.scale))
     want = reference.pre_process_bwd(
-        case.qg, case.kg, case.w, case.d_o, case.dv, scale, gk=case.gk
+        case.qg, case.kg, case.w, case.d_o, case.dv, scale, gk=case.gk, **options
     )[0]
     return check_all(parts(results["summary"]), parts(want), LIMITS)
 
@@ -50,6 +51,12 @@ def test_against_float64(lib, tokens, layout):
 def test_slicings(lib, heads):
     case = scan_cases.draw(heads, tokens=130, heads=heads)
     check(lib.call(OP, **arguments(case)), case)
+
+
+def test_gk_in_nats(lib):
+    case = scan_cases.make(5, tokens=150, decay="weak")
+    case.gk = (case.gk * np.log(2)).astype(np.float32)
+    check(lib.call(OP, **arguments(case, use_exp2=False)), case, use_exp2=False)
 
 
 def test_mb_is_the_transpose_of_m(lib):

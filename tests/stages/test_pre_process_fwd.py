@@ -13,18 +13,19 @@ OP = "ChunkKdaPreProcessFwd"
 LIMITS = {"E": 4e-3, "M": 2.2e-3}  # twice the measured
 
 
-def arguments(case):
+def arguments(case, **attributes):
     k, w, u = scan_cases.bf16(case, "kg", "w", "u")
     batch, heads, _ = case.shape
-    return dict(k=k, w=w, u=u, gk=case.gk, outputs={"summary": (batch, heads, 128, 256)})
+    outputs = {"summary": (batch, heads, 128, 256)}
+    return dict(k=k, w=w, u=u, gk=case.gk, outputs=outputs, **attributes)
 
 
 def parts(summary):
     return {"E": summary[..., :128], "M": summary[..., 128:]}
 
 
-def check(results, case):
-    want = reference.pre_process_fwd(case.kg, case.w, case.u, gk=case.gk)
+def check(results, case, **options):
+    want = reference.pre_process_fwd(case.kg, case.w, case.u, gk=case.gk, **options)
     return check_all(parts(results["summary"]), parts(want), LIMITS)
 
 
@@ -38,6 +39,12 @@ def test_against_float64(lib, tokens):
 def test_slicings(lib, heads):
     case = scan_cases.draw(heads, tokens=130, heads=heads)
     check(lib.call(OP, **arguments(case)), case)
+
+
+def test_gk_in_nats(lib):
+    case = scan_cases.make(5, tokens=150, decay="weak")
+    case.gk = (case.gk * np.log(2)).astype(np.float32)
+    check(lib.call(OP, **arguments(case, use_exp2=False)), case, use_exp2=False)
 
 
 def test_no_tokens(lib):
