@@ -27,7 +27,8 @@ def npu_chunk_kda_bwd_prepare(
 ):
     """The gradients that depend on the output's gradient alone. docs/stages.md, stage 5.
 
-    d_o is in ``layout``; aqk, v_new and h are the forward caches. Returns ``dAqk`` (float32
+    d_o is in ``layout``; aqk, v_new and h (``[.., V, K]`` with state_v_first) are the forward
+    caches. Returns ``dAqk`` (float32
     ``[B, Hv, T, C]``), ``dv_local`` (``[B, Hv, T, V]``) and ``dq_raw`` (float32 ``[B, Hv, T, K]``).
     """
     _refuse_graph_mode()
@@ -35,13 +36,25 @@ def npu_chunk_kda_bwd_prepare(
 
 
 def npu_chunk_kda_pre_process_bwd(
-    q, k, w, d_o, dv, scale, chunk_size=64, *, gk, cu_seqlens=None, layout="BNSD"
+    q,
+    k,
+    w,
+    d_o,
+    dv,
+    scale,
+    chunk_size=64,
+    *,
+    gk,
+    cu_seqlens=None,
+    layout="BNSD",
+    use_exp2=True,
 ):
     """The map of a sequence's state gradient, for splits over ranks. docs/stages.md, stage 6.
 
     q (= qg, or qg_scaled with scale = 1), k (= kg), w, dv (= dv_local) head-major, d_o in
-    ``layout``. B must be 1. Returns a float32 summary ``[Hv, K, V + K]`` = ``[Eb | Mb]``, which
-    means ``d_state_in = Mb @ d_state_out + Eb``.
+    ``layout``, gk in units of log2 or, with use_exp2=False, in nats. B must be 1. Returns a float32
+    summary ``[Hv, K, V + K]`` = ``[Eb | Mb]``, which means
+    ``d_state_in = Mb @ d_state_out + Eb``.
     """
     _refuse_graph_mode()
     return run_stage(table.PRE_PROCESS_BWD, dict(locals()))[0]
@@ -68,9 +81,10 @@ def npu_chunk_kda_bwd_dhu(
     """The recurrence of the state's gradient, backwards in time. docs/stages.md, stage 7.
 
     q (= qg, or qg_scaled with scale = 1), k (= kg), w, dv (= dv_local) head-major, d_o in
-    ``layout``, h0 and dht ``[N, Hv, K, V]`` float32 or the input dtype; dht None is a zero
-    gradient. Returns ``dh [B, Nc, Hv, K, V]`` (at each chunk's exit, K first), ``dh0`` (float32
-    ``[N, Hv, K, V]``, None unless h0 is given) and ``dv_scan [B, Hv, T, V]``.
+    ``layout``, gk in units of log2 or, with use_exp2=False, in nats, h0 and dht ``[N, Hv, K, V]``
+    float32 or the input dtype; dht None is a zero gradient. Returns ``dh [B, Nc, Hv, K, V]`` (at
+    each chunk's exit), ``dh0`` (float32 ``[N, Hv, K, V]``, None unless h0 is given) and
+    ``dv_scan [B, Hv, T, V]``. state_v_first: h0, dht and dh0 are ``[.., V, K]``; dh stays K first.
     """
     _refuse_graph_mode()
     return run_stage(table.BWD_DHU, dict(locals()))
@@ -128,6 +142,7 @@ def npu_chunk_kda_merge_fwd_bwd(
     state float32 ``[Hv, K, V]``, contiguous, is updated in place and returned; summaries float32
     ``[R, Hv, K, V + K]`` in rank order. forward: ranks ``rank - n .. rank - 1`` in that order, with
     n = pre_or_post_num_ranks; else ranks ``rank + n .. rank + 1``. n = 0 leaves state alone.
+    state_v_first: state is ``[Hv, V, K]``; summaries never change their order.
     """
     _refuse_graph_mode()
     return run_stage(table.MERGE_FWD_BWD, dict(locals()))[0]

@@ -71,9 +71,11 @@ def npu_chunk_kda(
         initial_state: ``[B, Hv, K, V]``, float32 or bfloat16; None is zero.
         epsilon, use_qk_l2norm_in_kernel: divide q and k by ``sqrt(sum(x * x) + epsilon)``.
         use_beta_sigmoid_in_kernel: beta is the argument of a sigmoid.
-        cu_seqlens, chunk_indices, disable_recompute=False, state_v_first, allow_neg_eigval,
-            use_exp2=False, safe_gate=False, use_gate_in_kernel=False, layouts "NTD" and "TND",
-            grouped heads: specified, not implemented yet (NotImplementedError).
+        disable_recompute: True keeps what the forward has computed for the backward; False keeps
+            the inputs alone, and the backward computes the rest again, to the same bits.
+        cu_seqlens, chunk_indices, state_v_first, allow_neg_eigval, use_exp2=False, safe_gate=False,
+            use_gate_in_kernel=False, layouts "NTD" and "TND", grouped heads: specified, not
+            implemented yet (NotImplementedError).
 
     Returns:
         ``(attn_out, final_state)``: attn_out ``[B, T, Hv, V]``, token-major for every layout, in

@@ -19,6 +19,7 @@ from .forward_stages import (
     npu_chunk_kda_fwd_prepare,
 )
 from .stage_call import launches_together
+from .stage_table import FWD_PREPARE
 
 # Token-major whatever the input's layout, so the output's gradient arrives token-major too.
 OUTPUT_LAYOUT = "BSND"
@@ -43,6 +44,11 @@ class Options:
     use_beta_sigmoid_in_kernel: bool
     allow_neg_eigval: bool
     use_exp2: bool
+    disable_recompute: bool
+
+    @property
+    def recompute(self):
+        return not self.disable_recompute
 
 
 def _will_differentiate(tensors, needs_input_grad):
@@ -62,100 +68,122 @@ def _cast(tensor, dtype):
     return ms.mint.empty(tensor.shape, dtype=dtype).copy_(tensor)
 
 
-@launches_together()
-def _forward_stages(tensors, options, saves):
-    """The output, the final state, and what the backward needs besides the inputs."""
-    q, k, v, g, beta, a_log, dt_bias, initial_state = tensors
-    gk, aqk, akk, w, u, qg, kg, qg_scaled, q_hat, k_hat, q_rstd, k_rstd, beta_eff = (
-        npu_chunk_kda_fwd_prepare(
-            q,
-            k,
-            v,
-            g,
-            beta,
-            options.scale,
-            options.chunk_size,
-            layout=options.layout,
-            a_log=a_log,
-            dt_bias=dt_bias,
-            epsilon=options.epsilon,
-            use_qk_l2norm_in_kernel=options.use_qk_l2norm_in_kernel,
-            use_gate_in_kernel=options.use_gate_in_kernel,
-            use_beta_sigmoid_in_kernel=options.use_beta_sigmoid_in_kernel,
-            allow_neg_eigval=options.allow_neg_eigval,
-            safe_gate=options.safe_gate,
-            lower_bound=options.lower_bound,
-            use_exp2=options.use_exp2,
-            backward_mode="save" if saves else "none",
-        )
+# What the backward reads of the forward: all of it needs the first ones, bwd_finalize the others.
+SCAN_CACHES = ("gk", "aqk", "w", "qg", "kg", "h", "v_new")
+GRADIENT_CACHES = ("akk", "q_hat", "k_hat", "q_rstd", "k_rstd", "beta_eff")
+SAVED_INPUTS = ("v", "g", "a_log", "dt_bias")  # by bwd_finalize; and the initial state
+
+
+def _prepare(inputs, options, backward_mode):
+    """The slots of fwd_prepare by name."""
+    slots = npu_chunk_kda_fwd_prepare(
+        inputs["q"],
+        inputs["k"],
+        inputs["v"],
+        inputs["g"],
+        inputs["beta"],
+        options.scale,
+        options.chunk_size,
+        layout=options.layout,
+        a_log=inputs["a_log"],
+        dt_bias=inputs["dt_bias"],
+        epsilon=options.epsilon,
+        use_qk_l2norm_in_kernel=options.use_qk_l2norm_in_kernel,
+        use_gate_in_kernel=options.use_gate_in_kernel,
+        use_beta_sigmoid_in_kernel=options.use_beta_sigmoid_in_kernel,
+        allow_neg_eigval=options.allow_neg_eigval,
+        safe_gate=options.safe_gate,
+        lower_bound=options.lower_bound,
+        use_exp2=options.use_exp2,
+        backward_mode=backward_mode,
     )
+    return dict(zip((spec.name for spec in FWD_PREPARE.outputs), slots, strict=True))
+
+
+def _scan(caches, initial_state, options, output_final_state):
+    """Adds h and v_new to the caches, drops u, which nothing reads any more; the final state."""
     h, v_new, final_state = npu_chunk_kda_fwd_h(
-        kg,
-        w,
-        u,
-        gk=gk,
+        caches["kg"],
+        caches["w"],
+        caches.pop("u"),
+        gk=caches["gk"],
         initial_state=initial_state,
-        output_final_state=options.output_final_state,
+        output_final_state=output_final_state,
         chunk_size=options.chunk_size,
         use_exp2=options.use_exp2,
         state_v_first=options.state_v_first,
     )
+    caches.update(h=h, v_new=v_new)
+    return final_state
+
+
+@launches_together()
+def _forward_stages(inputs, options, backward_mode):
+    """The output, the final state, and every cache that a later stage may read."""
+    caches = _prepare(inputs, options, backward_mode)
+    final_state = _scan(caches, inputs["initial_state"], options, options.output_final_state)
     o = npu_chunk_kda_fwd_finalize(
-        qg_scaled,
-        aqk,
-        v_new,
-        h,
+        caches.pop("qg_scaled"),
+        caches["aqk"],
+        caches["v_new"],
+        caches["h"],
         output_layout=OUTPUT_LAYOUT,
         state_v_first=options.state_v_first,
     )
-    caches = (gk, aqk, akk, w, qg, kg, q_hat, k_hat, q_rstd, k_rstd, beta_eff, h, v_new)
     return o, final_state, caches
 
 
 @launches_together()
-def _backward_stages(saved, d_o, dht, options, needs):
-    """dh0, and the results of bwd_finalize or None where no other gradient is needed."""
-    v, g, beta, a_log, dt_bias, initial_state, *caches = saved
-    gk, aqk, akk, w, qg, kg, q_hat, k_hat, q_rstd, k_rstd, beta_eff, h, v_new = caches
+def _backward_stages(inputs, caches, d_o, dht, options, needs):
+    """dh0, and the results of bwd_finalize or None where no other gradient is needed.
+
+    ``caches`` None: they are made again from the inputs, by the same stages, hence bit for bit.
+    Each is let go behind the last stage that reads it.
+    """
+    if caches is None:
+        caches = _prepare(inputs, options, "save")
+        del caches["qg_scaled"]
+        _scan(caches, inputs["initial_state"], options, False)
     d_aqk, dv_local, dq_raw = npu_chunk_kda_bwd_prepare(
-        aqk,
-        v_new,
+        caches.pop("aqk"),
+        caches["v_new"],
         d_o,
-        h,
+        caches["h"],
         scale=options.scale,
         layout=OUTPUT_LAYOUT,
         chunk_size=options.chunk_size,
         state_v_first=options.state_v_first,
     )
     dh, dh0, dv_scan = npu_chunk_kda_bwd_dhu(
-        qg,
-        kg,
-        w,
+        caches.pop("qg"),
+        caches.pop("kg"),
+        caches.pop("w"),
         d_o,
         dv_local,
         options.scale,
         options.chunk_size,
-        gk=gk,
-        h0=initial_state if needs["initial_state"] else None,
+        gk=caches["gk"],
+        h0=inputs["initial_state"] if needs["initial_state"] else None,
         dht=dht,
         use_exp2=options.use_exp2,
         state_v_first=options.state_v_first,
         layout=OUTPUT_LAYOUT,
     )
-    if not any(needs[name] for name in TENSORS if name != "initial_state"):
+    del dv_local
+    if not _finalizes(needs):
         return dh0, None
     grads = npu_chunk_kda_bwd_finalize(
-        q_hat,
-        k_hat,
-        v,
-        gk,
-        g,
-        beta_eff,
-        a_log,
-        dt_bias,
-        akk,
-        v_new,
-        h,
+        caches["q_hat"],
+        caches["k_hat"],
+        inputs["v"],
+        caches["gk"],
+        inputs["g"],
+        caches["beta_eff"],
+        inputs["a_log"],
+        inputs["dt_bias"],
+        caches["akk"],
+        caches["v_new"],
+        caches["h"],
         dh,
         dv_scan,
         d_aqk,
@@ -167,8 +195,8 @@ def _backward_stages(saved, d_o, dht, options, needs):
         use_gate_in_kernel=options.use_gate_in_kernel,
         use_exp2=options.use_exp2,
         state_v_first=options.state_v_first,
-        q_rstd=q_rstd,
-        k_rstd=k_rstd,
+        q_rstd=caches["q_rstd"],
+        k_rstd=caches["k_rstd"],
         use_beta_sigmoid_in_kernel=options.use_beta_sigmoid_in_kernel,
         allow_neg_eigval=options.allow_neg_eigval,
         output_layout=options.layout,
@@ -177,19 +205,46 @@ def _backward_stages(saved, d_o, dht, options, needs):
     return dh0, grads
 
 
+def _finalizes(needs):
+    """Whether a gradient besides that of the initial state is needed."""
+    return any(needs[name] for name in TENSORS if name != "initial_state")
+
+
+def kept_for_backward(inputs, caches, options, needs):
+    """The tensors by name that stay alive between forward and backward, and nothing else does.
+
+    Recompute: the inputs. Saved: what the backward reads, without u, qg_scaled and the inputs whose
+    values have gone into the caches.
+    """
+    if options.recompute:
+        return dict(inputs)
+    kept = {name: caches[name] for name in SCAN_CACHES}
+    kept["initial_state"] = inputs["initial_state"] if needs["initial_state"] else None
+    if _finalizes(needs):
+        kept.update({name: inputs[name] for name in SAVED_INPUTS})
+        kept.update({name: caches[name] for name in GRADIENT_CACHES})
+    return kept
+
+
 class ChunkKdaFunction(_Function):
     """Positional only; ``apply_chunk_kda`` is the way in."""
 
     @staticmethod
     def forward(ctx, q, k, v, g, beta, a_log, dt_bias, initial_state, options):
-        tensors = (q, k, v, g, beta, a_log, dt_bias, initial_state)
-        saves = _will_differentiate(tensors, ctx.needs_input_grad)
-        o, final_state, caches = _forward_stages(tensors, options, saves)
+        inputs = dict(zip(TENSORS, (q, k, v, g, beta, a_log, dt_bias, initial_state), strict=True))
+        needs = dict(zip(TENSORS, ctx.needs_input_grad, strict=False))
+        differentiates = _will_differentiate(inputs.values(), ctx.needs_input_grad)
+        saves = differentiates and not options.recompute
+        o, final_state, caches = _forward_stages(inputs, options, "save" if saves else "none")
         ctx.set_materialize_grads(False)
         ctx.options = options
-        if saves:
-            raw = (v, g, beta, a_log, dt_bias, initial_state)
-            ctx.save_for_backward(*raw, *caches)
+        if differentiates:
+            kept = kept_for_backward(inputs, caches, options, needs)
+            ctx.kept_names = tuple(kept)
+            ctx.save_for_backward(*kept.values())
+            ctx.output_like = (o.shape, o.dtype)
+            ctx.beta_dtype = beta.dtype
+            ctx.dt_bias_shape = None if dt_bias is None else dt_bias.shape
         return (o, final_state) if options.output_final_state else o
 
     @staticmethod
@@ -205,20 +260,23 @@ class ChunkKdaFunction(_Function):
                 "npu_chunk_kda: a gradient inside a differentiated function (gradients of "
                 "gradients) is not implemented; compute it outside that function"
             )
-        _, _, beta, a_log, dt_bias, initial_state, *_, v_new = ctx.saved_tensors
-        if d_o is None:
-            batch, heads, tokens, width = v_new.shape
-            d_o = ms.ops.zeros((batch, tokens, heads, width), v_new.dtype)
-        d_o = _cast(d_o, v_new.dtype)
-        dh0, grads = _backward_stages(ctx.saved_tensors, d_o, dht, options, needs)
+        kept = dict(zip(ctx.kept_names, ctx.saved_tensors, strict=True))
+        shape, dtype = ctx.output_like
+        d_o = ms.ops.zeros(shape, dtype) if d_o is None else _cast(d_o, dtype)
+        caches = None if options.recompute else dict(kept)
+        dh0, grads = _backward_stages(kept, caches, d_o, dht, options, needs)
         if dh0 is not None:
-            dh0 = _cast(dh0, initial_state.dtype)
+            dh0 = _cast(dh0, kept["initial_state"].dtype)
         if grads is None:
             return nothing[:-2] + (dh0, None)
         dq, dk, dv, dbeta, dg, da_log, ddt_bias = grads
-        dbeta = _cast(dbeta, beta.dtype)
-        ddt_bias = None if dt_bias is None else ddt_bias.reshape(dt_bias.shape)
-        return dq, dk, dv, dg, dbeta, da_log if a_log is not None else None, ddt_bias, dh0, None
+        dbeta = _cast(dbeta, ctx.beta_dtype)
+        if ctx.dt_bias_shape is None:
+            ddt_bias = None
+        else:
+            ddt_bias = ddt_bias.reshape(ctx.dt_bias_shape)
+        da_log = None if kept["a_log"] is None else da_log
+        return dq, dk, dv, dg, dbeta, da_log, ddt_bias, dh0, None
 
 
 def apply_chunk_kda(tensors, options):

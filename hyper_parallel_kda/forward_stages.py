@@ -57,12 +57,12 @@ def npu_chunk_kda_fwd_prepare(
     return run_stage(table.FWD_PREPARE, dict(locals()))
 
 
-def npu_chunk_kda_pre_process_fwd(k, w, u, *, gk, cu_seqlens=None, chunk_size=64):
+def npu_chunk_kda_pre_process_fwd(k, w, u, *, gk, cu_seqlens=None, chunk_size=64, use_exp2=True):
     """The state map of a whole sequence, for splits over ranks. docs/stages.md, stage 2.
 
-    k (= kg) and w ``[B, Hv, T, K]``, u ``[B, Hv, T, V]``, gk float32. Returns a tuple with one
-    float32 summary ``[N, Hv, K, V + K]`` = ``[E | M]``, which means
-    ``state_out = M @ state_in + E``.
+    k (= kg) and w ``[B, Hv, T, K]``, u ``[B, Hv, T, V]``, gk float32, in units of log2 or, with
+    use_exp2=False, in nats. Returns a tuple with one float32 summary ``[N, Hv, K, V + K]`` =
+    ``[E | M]``, which means ``state_out = M @ state_in + E``.
     """
     _refuse_graph_mode()
     return run_stage(table.PRE_PROCESS_FWD, dict(locals()))
@@ -84,10 +84,11 @@ def npu_chunk_kda_fwd_h(
 ):
     """The state recurrence over chunks. docs/stages.md, stage 3.
 
-    k (= kg) and w ``[B, Hv, T, K]``, u ``[B, Hv, T, V]``, gk float32, initial_state
-    ``[N, Hv, K, V]`` float32 or the input dtype, zero when None. Returns ``h [B, Nc, Hv, K, V]``
-    (the state at each chunk's entry), ``v_new [B, Hv, T, V]`` and ``final_state`` (float32
-    ``[N, Hv, K, V]``, None unless output_final_state).
+    k (= kg) and w ``[B, Hv, T, K]``, u ``[B, Hv, T, V]``, gk float32 in units of log2 or, with
+    use_exp2=False, in nats, initial_state ``[N, Hv, K, V]`` float32 or the input dtype, zero when
+    None. Returns ``h [B, Nc, Hv, K, V]`` (the state at each chunk's entry), ``v_new [B, Hv, T, V]``
+    and ``final_state`` (float32 ``[N, Hv, K, V]``, None unless output_final_state). state_v_first:
+    initial_state, h and final_state are ``[.., V, K]``.
     """
     _refuse_graph_mode()
     return run_stage(table.FWD_H, dict(locals()))
@@ -107,7 +108,8 @@ def npu_chunk_kda_fwd_finalize(
     """The output from the query cache, the new values and the states. docs/stages.md, stage 4.
 
     qg_scaled ``[B, Hv, T, K]``, aqk ``[B, Hv, T, C]``, v_new ``[B, Hv, T, V]``,
-    h ``[B, Nc, Hv, K, V]``. Returns o, ``[B, T, Hv, V]`` for "BSND", ``[B, Hv, T, V]`` for "BNSD".
+    h ``[B, Nc, Hv, K, V]`` (``[.., V, K]`` with state_v_first). Returns o, ``[B, T, Hv, V]`` for
+    "BSND", ``[B, Hv, T, V]`` for "BNSD".
     """
     _refuse_graph_mode()
     return run_stage(table.FWD_FINALIZE, dict(locals()))[0]

@@ -206,7 +206,7 @@ PRE_PROCESS_FWD = StageSpec(
         _tensor("gk", "B Hv T K", "fp32"),
         CU_SEQLENS,
     ),
-    attrs=(CHUNK_SIZE,),
+    attrs=(CHUNK_SIZE, USE_EXP2),
     outputs=(_tensor("summary", "N Hv K V+K", "fp32", note="[E | M]"),),
 )
 
@@ -284,7 +284,7 @@ PRE_PROCESS_BWD = StageSpec(
         _tensor("gk", "B Hv T K", "fp32"),
         CU_SEQLENS,
     ),
-    attrs=(SCALE, CHUNK_SIZE, _layout("layout", "BNSD")),
+    attrs=(SCALE, CHUNK_SIZE, _layout("layout", "BNSD"), USE_EXP2),
     outputs=(_tensor("summary", "Hv K V+K", "fp32", note="[Eb | Mb]; B must be 1"),),
 )
 

@@ -10,7 +10,7 @@ namespace optiling {
 namespace {
 
 enum PreProcessBwdInput { kQ, kK, kW, kDO, kDv, kGk, kCuSeqlens };
-enum PreProcessBwdAttr { kScale, kChunkSize, kLayout };
+enum PreProcessBwdAttr { kScale, kChunkSize, kLayout, kUseExp2 };
 
 ge::graphStatus TilingFunc(gert::TilingContext* context) {
     kda::StageTiling tiling(context);
@@ -40,6 +40,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const int64_t columns = kda::kValueDim + kda::kKeyDim;
     tiling.Expect(summary, ge::DT_FLOAT, {heads, kda::kKeyDim, columns});
     const float scale = tiling.Float(kScale, "scale");
+    const float gateFactor = kda::GateFactor(tiling.Bool(kUseExp2, "use_exp2"));
 
     ChunkKdaPreProcessBwdTilingData* data = tiling.Data<ChunkKdaPreProcessBwdTilingData>();
     if (!tiling.Ok()) {
@@ -49,6 +50,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->scan.gradLayout =
         kda::StageTiling::RowLayout(tokenMajor, heads, geometry.tokens, kda::kValueDim);
     data->scan.scale = scale;
+    data->scan.gateFactor = gateFactor;
     kda::LaunchScan(tiling, &data->scan, true, true);
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
 }
@@ -82,6 +84,7 @@ public:
         Attr("scale").AttrType(REQUIRED).Float();
         Attr("chunk_size").AttrType(OPTIONAL).Int(kda::kChunkRows);
         Attr("layout").AttrType(OPTIONAL).String("BNSD");
+        Attr("use_exp2").AttrType(OPTIONAL).Bool(true);
         SetInferShape(optiling::InferShape);
         SetInferDataType(optiling::InferDataType);
         AICore().SetTiling(optiling::TilingFunc);

@@ -10,7 +10,7 @@ namespace optiling {
 namespace {
 
 enum PreProcessFwdInput { kK, kW, kU, kGk, kCuSeqlens };
-enum PreProcessFwdAttr { kChunkSize };
+enum PreProcessFwdAttr { kChunkSize, kUseExp2 };
 
 ge::graphStatus TilingFunc(gert::TilingContext* context) {
     kda::StageTiling tiling(context);
@@ -29,12 +29,14 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const int64_t columns = kda::kValueDim + kda::kKeyDim;
     tiling.Expect(summary, ge::DT_FLOAT,
                   {geometry.sequences, geometry.valueHeads, kda::kKeyDim, columns});
+    const float gateFactor = kda::GateFactor(tiling.Bool(kUseExp2, "use_exp2"));
 
     ChunkKdaPreProcessFwdTilingData* data = tiling.Data<ChunkKdaPreProcessFwdTilingData>();
     if (!tiling.Ok()) {
         return ge::GRAPH_FAILED;
     }
     kda::FillScan(tiling, &data->scan, geometry, columns);
+    data->scan.gateFactor = gateFactor;
     kda::LaunchScan(tiling, &data->scan, false, true);
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
 }
@@ -64,6 +66,7 @@ public:
         kda::OptionalIndices(Input("cu_seqlens"), 1);
         kda::Required(Output("summary"), {ge::DT_FLOAT});
         Attr("chunk_size").AttrType(OPTIONAL).Int(kda::kChunkRows);
+        Attr("use_exp2").AttrType(OPTIONAL).Bool(true);
         SetInferShape(optiling::InferShape);
         SetInferDataType(optiling::InferDataType);
         AICore().SetTiling(optiling::TilingFunc);

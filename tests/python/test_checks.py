@@ -93,7 +93,6 @@ LATER = [
 ]
 
 ONLY_IN_CHUNK_KDA = [
-    (dict(disable_recompute=False), ["disable_recompute=False"]),
     (dict(state_v_first=True), ["state_v_first=True"]),
 ]
 

@@ -159,7 +159,6 @@ def bad_calls():
         "packed": (later, "cu_seqlens", run({"cu_seqlens": [0, 20]})),
         "V-first": (later, "state_v_first", run({"state_v_first": True})),
         "nats": (later, "use_exp2", run({"use_exp2": False})),
-        "recompute": (later, "disable_recompute", run({"disable_recompute": False})),
     }
 
 
@@ -181,7 +180,6 @@ KINDS = (
     "packed",
     "V-first",
     "nats",
-    "recompute",
 )
 
 
