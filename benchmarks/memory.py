@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""Bytes that stay alive between forward and backward, and the peak memory of a training step.
+
+    python -m benchmarks.memory [--tokens 8192] [--heads 2] [--layers 4]
+
+Kept bytes are counted from the tensors that the op saves, a token and value head, beside what a
+design keeps that saves every slot of fwd_prepare, h, v_new and the inputs (or, recomputing, the
+inputs). Peak memory: the largest resident set of a fresh process that runs one step of a stack of
+layers, each fed by the one before, less that of a process that runs a step of 64 tokens.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+
+MODES = ("saved", "recompute")
+GATES = ("float32", "bfloat16")
+
+
+def _inputs(tokens, heads, gate):
+    import mindspore as ms
+
+    from tests.support import chain, inputs
+
+    ms.set_device("CPU")
+    x = inputs.make_inputs(0, 1, tokens, heads, decay="medium", initial_state=True)
+    return x, chain.tensors(x, gate_dtype=getattr(ms, gate))
+
+
+def _size(tensors):
+    return {name: t.numel() * t.itemsize for name, t in tensors.items() if t is not None}
+
+
+def _run_layers(x, named, layers, mode):
+    """One training step; the gradient of v goes through every layer."""
+    import mindspore as ms
+
+    from tests.support import chain
+
+    def loss(v, a_log):
+        total = 0.0
+        for _ in range(layers):
+            now = {**named, "v": v, "a_log": a_log}
+            v, state = chain.call(x, now, disable_recompute=mode == "saved")
+            total = total + state.sum()
+        return v.astype(ms.float32).sum() + total
+
+    value, _ = ms.value_and_grad(loss, (0, 1))(named["v"], named["a_log"])
+    return float(value.asnumpy())
+
+
+def kept(tokens, heads, gate, mode):
+    """{tensor: bytes} that one forward keeps."""
+    from hyper_parallel_kda import chunk_kda_autograd as autograd
+
+    x, named = _inputs(tokens, heads, gate)
+    seen = []
+    original = autograd.kept_for_backward
+
+    def record(*arguments):
+        seen.append(original(*arguments))
+        return seen[-1]
+
+    autograd.kept_for_backward = record
+    try:
+        _every_gradient(x, named, mode)
+    finally:
+        autograd.kept_for_backward = original
+    return _size(seen[0])
+
+
+def _every_gradient(x, named, mode):
+    import mindspore as ms
+
+    from tests.support import chain
+
+    def loss(*values):
+        now = dict(zip(named, values, strict=True))
+        output, state = chain.call(x, now, disable_recompute=mode == "saved")
+        return output.astype(ms.float32).sum() + state.sum()
+
+    ms.grad(loss, tuple(range(len(named))))(*named.values())
+
+
+def kept_by_saving_everything(tokens, heads, gate, mode):
+    """{tensor: bytes} of the slots of fwd_prepare, h, v_new and the inputs; or of the inputs."""
+    import hyper_parallel_kda as kda
+    from hyper_parallel_kda.stage_table import FWD_PREPARE
+    from tests.support import chain
+
+    x, named = _inputs(tokens, heads, gate)
+    sizes = _size(named)
+    if mode == "recompute":
+        return sizes
+    slots = kda.npu_chunk_kda_fwd_prepare(
+        *(named[name] for name in ("q", "k", "v", "g", "beta")),
+        x.scale,
+        layout="BSND",
+        a_log=named["a_log"],
+        dt_bias=named["dt_bias"],
+        **x.options,
+        **chain.gate_options(),
+    )
+    caches = dict(zip((spec.name for spec in FWD_PREPARE.outputs), slots, strict=True))
+    h, v_new, _ = kda.npu_chunk_kda_fwd_h(caches["kg"], caches["w"], caches["u"], gk=caches["gk"])
+    return {**sizes, **_size({**caches, "h": h, "v_new": v_new})}
+
+
+def _print_kept(heads):
+    tokens = 1024
+    print("Bytes a token and head between forward and backward (the initial state, a_log and")
+    print(
+        "dt_bias, which do not grow with T, are left out; all inputs count as kept by this op):\n"
+    )
+    print("| mode | gate | here | saving everything |\n|---|---|---|---|")
+    for mode in MODES:
+        for gate in GATES:
+            rows = []
+            for count in (kept, kept_by_saving_everything):
+                sizes = count(tokens, heads, gate, mode)
+                grow = {n for n in sizes if n not in ("initial_state", "a_log", "dt_bias")}
+                rows.append(sum(sizes[name] for name in grow) / (tokens * heads))
+            mark = "" if rows[0] <= rows[1] else "  <- MORE"
+            print(f"| {mode} | {gate} | {rows[0]:,.0f} | {rows[1]:,.0f}{mark} |")
+    sizes = kept(tokens, heads, "bfloat16", "saved")
+    parts = ", ".join(f"{n} {s / (tokens * heads):g}" for n, s in sizes.items())
+    print(f"\nsaved, bfloat16 gate: {parts}\n")
+
+
+def _step(tokens, heads, layers, mode):
+    """Of a fresh process: peak KiB before and after the step."""
+    x, named = _inputs(tokens, heads, "bfloat16")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    value = _run_layers(x, named, layers, mode)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(json.dumps(dict(before=before, peak=peak, value=value)))
+
+
+def _fresh(tokens, heads, layers, mode):
+    command = [sys.executable, "-m", "benchmarks.memory", "--step", mode]
+    command += ["--tokens", str(tokens), "--heads", str(heads), "--layers", str(layers)]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return json.loads(lines.splitlines()[-1])
+
+
+def _print_peaks(tokens, heads, layers):
+    print(f"Peak resident set of one training step, T={tokens} H={heads}, bfloat16 gate:\n")
+    print("| layers | mode | peak MiB | over 64 tokens, bytes a token, head and layer |")
+    print("|---|---|---|---|")
+    for count in sorted({1, layers}):
+        values = []
+        for mode in MODES:
+            idle = _fresh(64, heads, count, mode)
+            run = _fresh(tokens, heads, count, mode)
+            values.append(run["value"])
+            grown = (run["peak"] - idle["peak"]) * 1024
+            per_layer = grown / (tokens * heads * count)
+            print(f"| {count} | {mode} | {run['peak'] / 1024:,.0f} | {per_layer:,.0f} |")
+        assert values[0] == values[1], "the modes differ in their loss"
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tokens", type=int, default=8192)
+    parser.add_argument("--heads", type=int, default=2)
+    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--step", choices=MODES, help="one step in this process, for the peaks")
+    args = parser.parse_args(arguments)
+    if args.step:
+        _step(args.tokens, args.heads, args.layers, args.step)
+        return
+    _print_kept(args.heads)
+    _print_peaks(args.tokens, args.heads, args.layers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""Sequences split over ranks (in one process) against the unsplit run.
+
+On chunk cuts every chunk is computed from the same rows, and only the state that enters a rank
+differs: the summaries carried it, whose [E | M] were rounded to bf16 at every product as the state
+of the unsplit run was, but not at the same places. It lasts as long as the decay lets it, so the
+limits go with the decay. Other cuts move the chunk bounds, and with them every rounding of the
+caches: two roundings of 0.2 to 0.4 % apart. Limits are twice what was measured.
+"""
+
+import mindspore as ms
+import numpy as np
+import pytest
+
+from tests.support import chain, inputs, metrics, split_runs
+from tests.system import grid
+
+TOKENS = 300
+ON_GRID = {
+    2: [0, 128, 300],
+    3: [0, 64, 192, 300],
+    4: [0, 64, 128, 256, 300],
+    8: [0, 0, 64, 64, 128, 192, 256, 300, 300],
+}
+OFF_GRID = {
+    2: [0, 77, 300],
+    3: [0, 129, 130, 300],
+    4: [0, 1, 150, 299, 300],
+    8: [0, 10, 33, 100, 100, 129, 200, 258, 300],
+}
+CUTS = {"on": ON_GRID, "off": OFF_GRID}
+NAMES = ("output", "final_state", "dq", "dk", "dv", "dg", "dbeta", "da_log", "ddt_bias", "dh0")
+# Twice the worst of decays lasting, weak and mixed, in percent: a state that lives across ranks.
+LIMITS = {
+    "on": dict(zip(NAMES, (0.53, 0.5, 0.53, 0.9, 0.57, 0.7, 0.7, 1.9, 0.55, 0.56))),
+    "off": dict(zip(NAMES, (1.05, 0.95, 0.9, 1.25, 1.1, 1.25, 1.25, 3.4, 0.95, 0.9))),
+}
+# Cuts on the grid and a state that does not outlive a rank: next to nothing is left.
+FADED = 0.05
+
+
+def check(got, want, limits):
+    errors = {
+        name: 100 * metrics.relative_l2(got[name], want[name])
+        for name in NAMES
+        if want.get(name) is not None
+    }
+    print({name: f"{error:.3f}" for name, error in errors.items()})
+    for name, error in errors.items():
+        assert error <= limits[name], (name, error, limits[name])
+    return errors
+
+
+def unsplit(x, layout):
+    return chain.results(x, layout, beta_dtype=ms.float32)
+
+
+@pytest.mark.parametrize("keep", split_runs.sequence_split.KEEP)
+@pytest.mark.parametrize("kind", list(CUTS))
+@pytest.mark.parametrize("count", [2, 3, 4, 8])
+def test_dense(count, kind, keep):
+    number = 3 * list(ON_GRID).index(count) + split_runs.sequence_split.KEEP.index(keep)
+    decay = ("lasting", "weak", "mixed")[number % 3]
+    layout = grid.LAYOUTS[number // 2 % 2]
+    x = inputs.make_inputs(5000 + number, tokens=TOKENS, decay=decay, initial_state=number % 4 != 1)
+    got = split_runs.results(x, layout, CUTS[kind][count], keep=keep)
+    check(got, unsplit(x, layout), LIMITS[kind])
+    want = x.results()
+    metrics.check_all(got, want, grid.limits(x, want), x.upstream_norm(), x.case)
+
+
+@pytest.mark.parametrize("decay", ["medium", "strong", "bound"])
+def test_faded_states_leave_chunk_cuts_nearly_exact(decay):
+    x = inputs.make_inputs(5100, tokens=TOKENS, decay=decay, initial_state=True)
+    got = split_runs.results(x, "BSND", ON_GRID[4])
+    check(got, unsplit(x, "BSND"), dict.fromkeys(NAMES, FADED))
+
+
+def test_the_first_rank_and_ranks_without_tokens_change_no_bit():
+    x = inputs.make_inputs(5200, tokens=TOKENS, decay="lasting", initial_state=True)
+    got, want = split_runs.results(x, "BSND", ON_GRID[2]), unsplit(x, "BSND")
+    assert np.array_equal(got["output"][:, :, :128], want["output"][:, :, :128])
+    assert not np.array_equal(got["output"][:, :, 128:], want["output"][:, :, 128:])
+    # One rank holds all tokens: its neighbours hand states through exactly, and have the outermost
+    # ones, which came over its summaries.
+    alone = split_runs.results(x, "BSND", [0, 0, TOKENS, TOKENS])
+    for name in set(NAMES) - {"final_state", "dh0"}:
+        assert np.array_equal(alone[name], want[name]), name
+    check(alone, want, LIMITS["on"])
+
+
+@pytest.mark.parametrize("decay", ["lasting", "mixed"])
+def test_keeping_less_changes_nothing(decay):
+    """Made again from the inputs: the same bits. From akk and (qg_scaled, 1): bf16 of another
+    product, unless the scale is a power of two."""
+    x = inputs.make_inputs(5300, tokens=TOKENS, decay=decay, initial_state=True)
+    for scale, exact in ((x.scale, False), (0.125, True)):
+        x.scale = scale
+        want, again, akk = (
+            split_runs.results(x, "BNSD", OFF_GRID[3], keep=keep)
+            for keep in split_runs.sequence_split.KEEP
+        )
+        for name in NAMES:
+            assert np.array_equal(again[name], want[name]), name
+            if exact:
+                assert np.array_equal(akk[name], want[name]), name
+        check(akk, want, LIMITS["off"])
+
+
+def test_no_initial_state_and_no_loss_on_the_final_state():
+    x = inputs.make_inputs(5400, tokens=TOKENS, decay="lasting", loss="output")
+    got = split_runs.results(x, "BSND", OFF_GRID[4])
+    want = unsplit(x, "BSND")
+    assert got["dh0"] is None and want["dh0"] is None
+    check(got, want, LIMITS["off"])
+
+
+def test_no_tokens_at_all():
+    x = inputs.make_inputs(5500, tokens=0, heads=2, initial_state=True)
+    got = split_runs.results(x, "BSND", [0, 0, 0])
+    assert np.array_equal(got["final_state"], x.initial_state)
+    assert np.array_equal(got["dh0"], x.dht)
+    assert got["output"].shape == (1, 2, 0, 128)
+    assert not got["da_log"].any() and not got["ddt_bias"].any()
