@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The hyper_parallel_kda authors
-"""Argument checks of every public function, from the stage table.
+"""Argument checks of every public function, from the stage table and the table of rules.
 
 A wrong argument raises TypeError or ValueError that names the function, the argument, what was
 expected and what came. What is specified but not implemented yet raises NotImplementedError that
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import mindspore as ms
 
+from . import rules
+from .rules import CHUNK_SIZE, HEAD_DIM
 from .stage_table import REQUIRED, HostArraySpec, TensorSpec, ordered_dims
 
-HEAD_DIM = 128
-CHUNK_SIZE = 64
 FLOAT32_MAX = (2 - 2**-23) * 2.0**127
 FLOAT32_MIN = 2.0**-126
 
@@ -25,6 +25,12 @@ FULL_CALL = (
     "use_gate_in_kernel=True, a_log=a_log, dt_bias=dt_bias)"
 )
 
+REFUSED_DTYPES = {
+    ms.float32: "float32 tiles of a chunk do not fit the 192 KB of a unified buffer beside their "
+    "operands, and float32 products run at a quarter of the cube's rate",
+    ms.float16: "its range, 2^-24 to 65504, holds neither the decay factors of a 16-row block nor "
+    "the gradients of the states",
+}
 _DTYPE_NAMES = {ms.bfloat16: "bfloat16", ms.float16: "float16", ms.float32: "float32"}
 
 
@@ -84,10 +90,11 @@ class Checker:
         elif spec.kind == "float":
             if isinstance(value, bool) or not isinstance(value, numbers.Real):
                 self.type_error(name, "a float", _describe(value))
-            if not isinstance(value, numbers.Integral) and not math.isfinite(value):
-                self.value_error(name, "a finite number", value)
-            # The kernels hold it in float32: neither infinity nor zero may come of it.
-            if not -FLOAT32_MAX <= value <= FLOAT32_MAX or 0 < abs(value) < FLOAT32_MIN:
+            # The kernels hold it in float32: neither infinity nor zero may come of it. What is not
+            # finite already is for the rules.
+            finite = isinstance(value, numbers.Integral) or math.isfinite(value)
+            size = abs(value) if finite else 0
+            if size > FLOAT32_MAX or 0 < size < FLOAT32_MIN:
                 self.value_error(name, "a number that float32 can hold", _describe(value))
             value = float(value)
         else:
@@ -97,20 +104,19 @@ class Checker:
                 self.value_error(name, f"one of {', '.join(spec.choices)}", repr(value))
         return value
 
-    def options(self, values):
-        """Rules that tie options to each other, and options that come later."""
+    def rules(self, stage, values, sizes):
+        """The rules about values alone, or those that need the sizes of the tensors."""
+        call = {**values, **self.numbers()} if sizes else values
+        for rule in rules.of(stage, call):
+            if rule.needs_sizes == sizes and not rule.holds(call):
+                expected = rule.expected if isinstance(rule.expected, str) else rule.expected(call)
+                got = rule.got(call) if rule.got else call[rule.argument]
+                self.value_error(rule.argument, expected, got)
+
+    def later_options(self, values):
+        """Options that come later."""
         get = values.get
-        if get("chunk_size", CHUNK_SIZE) != CHUNK_SIZE:
-            self.value_error("chunk_size", CHUNK_SIZE, get("chunk_size"))
-        if get("epsilon", 1.0) < 0:
-            self.value_error("epsilon", "a number >= 0", get("epsilon"))
-        if get("safe_gate") and not -5.0 <= get("lower_bound", -5.0) < 0.0:
-            self.value_error("lower_bound", "a number in [-5, 0)", get("lower_bound"))
         if get("allow_neg_eigval"):
-            if not get("use_beta_sigmoid_in_kernel"):
-                self.value_error(
-                    "allow_neg_eigval", "False unless use_beta_sigmoid_in_kernel is True", True
-                )
             self.later("allow_neg_eigval=True", "allow_neg_eigval=False")
         for name in ("layout", "output_layout", "input_layout"):
             if get(name) in ("NTD", "TND"):
@@ -128,8 +134,6 @@ class Checker:
             self.later("use_exp2=False", "use_exp2=True")
         if get("state_v_first") and short in ("", "bwd_finalize"):
             self.later("state_v_first=True", "state_v_first=False")
-        if get("use_gate_in_kernel") and "a_log" in values and values["a_log"] is None:
-            self.value_error("a_log", "a float32 Tensor [Hv], as use_gate_in_kernel=True", None)
 
     # -- tensors ----------------------------------------------------------------------------------
 
@@ -153,48 +157,46 @@ class Checker:
             return
         if spec.dtype == "io|fp32" and dtype == ms.float32:
             return
-        suffix = " or float32" if spec.dtype == "io|fp32" else ""
         if dtype != ms.bfloat16:
-            if dtype in (ms.float16, ms.float32):
-                self.later(f"{name} of dtype {dtype_name(dtype)}", f"bfloat16{suffix}")
-            self.type_error(name, f"bfloat16{suffix}", dtype_name(dtype))
+            expected = "bfloat16 or float32" if spec.dtype == "io|fp32" else "bfloat16"
+            reason = REFUSED_DTYPES.get(dtype) if spec.dtype == "io" else None
+            self.type_error(name, expected, dtype_name(dtype) + (f"; {reason}" if reason else ""))
         if self.io is None:
             self.io = (dtype, name)
-        elif dtype != self.io[0]:
-            expected = f"{dtype_name(self.io[0])} as {self.io[1]}{suffix}"
-            self.type_error(name, expected, dtype_name(dtype))
 
     def _shape(self, name, dims, shape, flat):
-        text = "[" + ", ".join(dims) + "]"
-        if flat and len(shape) == 1 and len(dims) == 2:
-            total = self.size(dims[0]) * self.size(dims[1])
-            if shape[0] != total:
-                self.value_error(name, f"shape {text} or [{total}]", list(shape))
-            return
-        if len(shape) != len(dims):
-            self.value_error(name, f"shape {text}", list(shape))
-        for dim, got in zip(dims, shape, strict=True):
-            parts = [self.sizes.get(part) for part in dim.split("+")]
-            if None not in parts:
-                expected = sum(part.value for part in parts)
-                if got != expected:
-                    origin = parts[0].origin
-                    # Axes in another order than `layout` says show up in the next tensor.
-                    hint = f"; layout is {self.layout!r}" if self.layout else ""
-                    self.value_error(
-                        name, f"shape {text} with {dim} = {expected} ({origin}){hint}", list(shape)
-                    )
-            elif len(parts) == 1:
-                self._new_size(name, dim, got, text, shape)
+        """Messages have the numbers first, as the tiling's have, and in brackets how they came."""
+        symbols, shape = "[" + ", ".join(dims) + "]", list(shape)
+        parts = [[self.sizes.get(part) for part in dim.split("+")] for dim in dims]
+        expected = [None if None in sizes else sum(size.value for size in sizes) for sizes in parts]
+        if flat and len(dims) == 2:
+            if shape in (expected, [math.prod(expected)]):
+                return
+            text = f"{expected} or [{math.prod(expected)}]"
+            self.value_error(name, f"shape {text} ({symbols}, {self._origin(dims[0])})", shape)
+        if len(shape) != len(dims) and None in expected:
+            self.value_error(name, f"{len(dims)} dimensions ({symbols})", f"shape {shape}")
+        for i, dim in enumerate(dims[: len(shape)]):
+            if expected[i] is None:
+                self._new_size(name, dim, shape[i], symbols, shape)
+                expected[i] = shape[i]
+        if shape != expected:
+            same_rank = len(shape) == len(dims)
+            wrong = [d for d, e, s in zip(dims, expected, shape) if e != s] if same_rank else []
+            where = f" with {self._origin(wrong[0])}" if wrong else ""
+            self.value_error(name, f"shape {expected} ({symbols}{where})", shape)
 
-    def _new_size(self, name, dim, got, text, shape):
-        if dim in ("K", "V") and got != HEAD_DIM:
-            self.value_error(name, f"shape {text} with {dim} = {HEAD_DIM}", list(shape))
-        if dim == "C" and got != CHUNK_SIZE:
-            self.value_error(name, f"shape {text} with {dim} = {CHUNK_SIZE}", list(shape))
+    def _origin(self, dim):
+        size = self.sizes[dim.split("+")[0]]
+        total = sum(self.size(part) for part in dim.split("+"))
+        # Axes in another order than `layout` says show up in the next tensor.
+        hint = f"; layout is {self.layout!r}" if self.layout else ""
+        return f"{dim} = {total}, {size.origin}{hint}"
+
+    def _new_size(self, name, dim, got, symbols, shape):
         least = 0 if dim == "T" else 1
         if got < least:
-            self.value_error(name, f"shape {text} with {dim} >= {least}", list(shape))
+            self.value_error(name, f"shape {symbols} with {dim} >= {least}", shape)
         self.set_size(dim, got, f"as in {name}")
         if dim == "B":
             self.set_size("N", got, f"the batch size of {name}")
@@ -202,20 +204,12 @@ class Checker:
             chunks = -(-got // CHUNK_SIZE)
             self.set_size("Nc", chunks, f"ceil(T / {CHUNK_SIZE}) with T as in {name}")
 
-    def heads(self, grouped):
-        """Hv is a multiple of Hk, and the same unless the stage takes `grouped` heads; both are
-        known when this is called."""
-        if "Hk" not in self.sizes or "Hv" not in self.sizes:
-            return
-        hk, hv = self.size("Hk"), self.size("Hv")
-        if hk > hv or hv % hk:
-            raise ValueError(
-                f"{self.function}: heads: expected Hv to be a multiple of Hk, got "
-                f"Hk = {hk} ({self.sizes['Hk'].origin}), Hv = {hv} ({self.sizes['Hv'].origin})"
-            )
-        if hk != hv and not grouped:
+    def later_sizes(self, grouped):
+        """Other head counts come later, but for the stages that take `grouped` heads."""
+        if "Hk" in self.sizes and self.size("Hk") != self.size("Hv") and not grouped:
             self.later(
-                f"grouped heads (Hk = {hk} < Hv = {hv})", "equal numbers of heads in q, k and v"
+                f"grouped heads (Hk = {self.size('Hk')} < Hv = {self.size('Hv')})",
+                "equal numbers of heads in q, k and v",
             )
 
 
@@ -234,33 +228,22 @@ def check_stage(stage, values, function=None):
         values[attr.name] = checker.attribute(attr, values[attr.name])
     checker.layout = values.get("layout", values.get("input_layout"))
     checker.set_size("C", CHUNK_SIZE, "the chunk size")
+    for symbol in ("K", "V"):
+        checker.set_size(symbol, HEAD_DIM, "the head width")
     tensors = [spec for spec in stage.inputs if isinstance(spec, TensorSpec)]
     for spec in tensors:
         if not spec.optional and values[spec.name] is None:
             checker.type_error(spec.name, "a mindspore.Tensor", "None")
-    checker.options(values)
+    checker.rules(stage.name, values, sizes=False)
+    checker.later_options(values)
     for spec in tensors:
         checker.tensor(spec, values[spec.name], values)
-    checker.heads(grouped=stage.name == "bwd_finalize")
-    if stage.name == "pre_process_bwd" and checker.size("B") != 1:
-        checker.value_error("B", "1 (the summary has no batch axis)", checker.size("B"))
-    if stage.name == "merge_fwd_bwd":
-        _check_merge(checker, values)
+    checker.rules(stage.name, values, sizes=True)
+    checker.later_sizes(grouped=stage.name == "bwd_finalize")
+    if stage.in_place is not None and not values[stage.in_place].is_contiguous():
+        expected = "a contiguous Tensor, as it is updated in place"
+        checker.value_error(stage.in_place, expected, "a view")
     return values, checker
-
-
-def _check_merge(checker, values):
-    ranks, count, rank = checker.size("R"), values["pre_or_post_num_ranks"], values["rank"]
-    if not 0 <= rank < ranks:
-        checker.value_error("rank", f"0 <= rank < {ranks} (summaries has {ranks} ranks)", rank)
-    limit = rank if values["forward"] else ranks - 1 - rank
-    if not 0 <= count <= limit:
-        side = "before" if values["forward"] else "after"
-        checker.value_error(
-            "pre_or_post_num_ranks", f"0 to {limit} ({limit} ranks are {side} {rank})", count
-        )
-    if not values["state"].is_contiguous():
-        checker.value_error("state", "a contiguous Tensor, as it is updated in place", "a view")
 
 
 def host_arrays(stage, values):

@@ -4,6 +4,7 @@
 // Stage 7: the backward state scan.
 #include "common/infer.h"
 #include "common/op_params.h"
+#include "common/rules.h"
 #include "common/scan_tiling.h"
 #include "../op_kernel/chunk_kda_bwd_dhu_tiling_data.h"
 
@@ -32,8 +33,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const bool vFirst = tiling.Bool(kStateVFirst, "state_v_first");
     const bool tokenMajor = tiling.IsTokenMajor("layout", tiling.String(kLayout, "layout"));
 
-    kda::CheckScanInputs(tiling, inputs);
-    tiling.Expect(q, ge::DT_BF16, inputs.k.dims);
+    kda::CheckScanInputs(tiling, q, inputs);
     const int64_t heads = inputs.k.Dim(1);
     const kda::ChunkGeometry geometry = tiling.Geometry(
         inputs.k.Dim(0), inputs.k.Dim(2), heads, heads, tiling.Int(kChunkSize, "chunk_size"));
@@ -52,6 +52,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
                     dh0.present ? "dh0 without h0" : "h0 without dh0");
     }
     const float scale = tiling.Float(kScale, "scale");
+    kda::ExpectScale(tiling, scale);
     const float gateFactor = kda::GateFactor(tiling.Bool(kUseExp2, "use_exp2"));
 
     ChunkKdaBwdDhuTilingData* data = tiling.Data<ChunkKdaBwdDhuTilingData>();

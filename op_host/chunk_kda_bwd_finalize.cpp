@@ -4,6 +4,7 @@
 // Stage 8: all input gradients from the states, their gradients and what bwd_prepare left.
 #include "common/infer.h"
 #include "common/op_params.h"
+#include "common/rules.h"
 #include "common/stage_tiling.h"
 #include "../op_kernel/chunk_kda_bwd_finalize_layout.h"
 #include "../op_kernel/chunk_kda_bwd_finalize_tiling_data.h"
@@ -47,19 +48,12 @@ enum BwdFinalizeAttr {
     kInputLayout = 10
 };
 
-void CheckOptions(kda::StageTiling& tiling, float lowerBound, bool betaSigmoid, bool negEigval) {
+void RefuseOptions(kda::StageTiling& tiling) {
     tiling.Refuse(!tiling.Bool(kSafeGate, "safe_gate"), "safe_gate=False");
     tiling.Refuse(!tiling.Bool(kUseGate, "use_gate_in_kernel"), "use_gate_in_kernel=False");
     tiling.Refuse(!tiling.Bool(kUseExp2, "use_exp2"), "use_exp2=False");
     tiling.Refuse(tiling.Bool(kStateVFirst, "state_v_first"), "state_v_first");
     tiling.RefusePacked(kCu, kIndices);
-    if (!(lowerBound >= -5.0f && lowerBound < 0.0f)) {
-        tiling.Fail("lower_bound: expected a value in [-5, 0), got %g",
-                    static_cast<double>(lowerBound));
-    }
-    if (negEigval && !betaSigmoid) {
-        tiling.Fail("allow_neg_eigval: expected use_beta_sigmoid_in_kernel with it");
-    }
 }
 
 ge::graphStatus TilingFunc(gert::TilingContext* context) {
@@ -70,7 +64,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Operand gk = tiling.Input(kGk, "gk");
     const kda::Operand rawG = tiling.Input(kRawG, "raw_g");
     const kda::Operand beta = tiling.Input(kBeta, "beta");
-    const kda::Operand aLog = tiling.Input(kALog, "a_log");  // optional only without the gate
+    const kda::Operand aLog = tiling.OptionalInput(kALog, "a_log");
     const kda::Operand dtBias = tiling.OptionalInput(kDtBias, "dt_bias");
     const kda::Operand akk = tiling.Input(kAkk, "akk");
     const kda::Operand vNew = tiling.Input(kVNew, "v_new");
@@ -93,42 +87,39 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const float lowerBound = tiling.Float(kLowerBound, "lower_bound");
     const bool betaSigmoid = tiling.Bool(kBetaSigmoid, "use_beta_sigmoid_in_kernel");
     const bool negEigval = tiling.Bool(kNegEigval, "allow_neg_eigval");
-    CheckOptions(tiling, lowerBound, betaSigmoid, negEigval);
+    kda::ExpectScale(tiling, scale);
+    kda::ExpectLowerBound(tiling, tiling.Bool(kSafeGate, "safe_gate"), lowerBound);
+    kda::ExpectBetaOptions(tiling, betaSigmoid, negEigval);
+    kda::ExpectGateOptions(tiling, tiling.Bool(kUseGate, "use_gate_in_kernel"), aLog, dtBias);
+    RefuseOptions(tiling);
     const bool outTokenMajor =
         tiling.IsTokenMajor("output_layout", tiling.String(kOutputLayout, "output_layout"));
     const bool inTokenMajor =
         tiling.IsTokenMajor("input_layout", tiling.String(kInputLayout, "input_layout"));
 
     tiling.ExpectRank(q, 4);
-    tiling.ExpectRank(gk, 4);
-    const int64_t batch = gk.Dim(0);
-    const int64_t heads = gk.Dim(1);
-    const int64_t tokens = gk.Dim(2);
+    const int64_t batch = q.Dim(0);
     const int64_t keyHeads = q.Dim(1);
+    const int64_t tokens = q.Dim(2);
+    const kda::Dims keyRows = {batch, keyHeads, tokens, kda::kKeyDim};
+    tiling.Expect(q, ge::DT_BF16, keyRows);
+    tiling.Expect(k, ge::DT_BF16, keyRows);
+    tiling.ExpectRank(v, 4);
+    const int64_t heads = v.Dim(inTokenMajor ? 2 : 1);
     const kda::ChunkGeometry geometry =
         tiling.Geometry(batch, tokens, heads, keyHeads, tiling.Int(kChunkSize, "chunk_size"));
-
     const int64_t keyDim = kda::kKeyDim;
     const int64_t valueDim = kda::kValueDim;
-    const kda::Dims keyRows = {batch, keyHeads, tokens, keyDim};
     const kda::Dims cacheRows = {batch, heads, tokens, keyDim};  // K = V
     const kda::Dims scores = {batch, heads, tokens, kda::kChunkRows};
     const kda::Dims states = {batch, geometry.chunksPerBatchRow, heads, keyDim, valueDim};
-    tiling.Expect(q, ge::DT_BF16, keyRows);
-    tiling.Expect(k, ge::DT_BF16, keyRows);
     tiling.Expect(v, ge::DT_BF16,
                   kda::StageTiling::RowDims(inTokenMajor, batch, heads, tokens, valueDim));
     tiling.Expect(gk, ge::DT_FLOAT, cacheRows);
     tiling.ExpectType(rawG, ge::DT_BF16, ge::DT_FLOAT);
     tiling.ExpectShape(rawG, kda::StageTiling::RowDims(inTokenMajor, batch, heads, tokens, keyDim));
     tiling.Expect(beta, ge::DT_FLOAT, {batch, heads, tokens});
-    tiling.Expect(aLog, ge::DT_FLOAT, {heads});
-    tiling.ExpectType(dtBias, ge::DT_FLOAT);
-    if (dtBias.dims.size() == 1) {
-        tiling.ExpectShape(dtBias, {heads * keyDim});
-    } else {
-        tiling.ExpectShape(dtBias, {heads, keyDim});
-    }
+    kda::ExpectGateParameters(tiling, aLog, dtBias, heads);
     tiling.Expect(akk, ge::DT_BF16, scores);
     tiling.Expect(vNew, ge::DT_BF16, cacheRows);
     tiling.Expect(h, ge::DT_BF16, states);
@@ -138,10 +129,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     tiling.Expect(dqRaw, ge::DT_FLOAT, cacheRows);
     tiling.Expect(qRstd, ge::DT_FLOAT, {batch, keyHeads, tokens});
     tiling.Expect(kRstd, ge::DT_FLOAT, {batch, keyHeads, tokens});
-    if (qRstd.present != kRstd.present) {
-        tiling.Fail("q_rstd and k_rstd: expected both or none, got only %s",
-                    qRstd.present ? "q_rstd" : "k_rstd");
-    }
+    kda::ExpectNorms(tiling, qRstd, kRstd);
     const kda::Dims outKeyRows =
         kda::StageTiling::RowDims(outTokenMajor, batch, keyHeads, tokens, keyDim);
     const kda::Dims outRows =

@@ -3,6 +3,7 @@
 
 // Stage 5: what the backward needs from d_o before the state scan.
 #include "common/op_params.h"
+#include "common/rules.h"
 #include "common/stage_tiling.h"
 #include "../op_kernel/chunk_kda_bwd_prepare_tiling_data.h"
 
@@ -24,20 +25,21 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Operand dvLocal = tiling.Output(kDvLocal, "dv_local");
     const kda::Operand dqRaw = tiling.Output(kDqRaw, "dq_raw");
     const float scale = tiling.Float(kScale, "scale");
+    kda::ExpectScale(tiling, scale);
     const bool tokenMajor = tiling.IsTokenMajor("layout", tiling.String(kLayout, "layout"));
     tiling.RefusePacked(kCu, kIndices);
     const bool vFirst = tiling.Bool(kStateVFirst, "state_v_first");
 
-    tiling.ExpectRank(vNew, 4);
-    const int64_t batch = vNew.Dim(0);
-    const int64_t heads = vNew.Dim(1);
-    const int64_t tokens = vNew.Dim(2);
+    tiling.ExpectRank(aqk, 4);
+    const int64_t batch = aqk.Dim(0);
+    const int64_t heads = aqk.Dim(1);
+    const int64_t tokens = aqk.Dim(2);
     const kda::ChunkGeometry geometry =
         tiling.Geometry(batch, tokens, heads, heads, tiling.Int(kChunkSize, "chunk_size"));
     const kda::Dims rows = {batch, heads, tokens, kda::kValueDim};
     const kda::Dims scores = {batch, heads, tokens, kda::kChunkRows};
-    tiling.Expect(vNew, ge::DT_BF16, rows);
     tiling.Expect(aqk, ge::DT_BF16, scores);
+    tiling.Expect(vNew, ge::DT_BF16, rows);
     tiling.Expect(outputGrad, ge::DT_BF16,
                   kda::StageTiling::RowDims(tokenMajor, batch, heads, tokens, kda::kValueDim));
     tiling.Expect(h, ge::DT_BF16,

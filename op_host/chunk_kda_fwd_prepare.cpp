@@ -2,9 +2,8 @@
 // Copyright 2026 The hyper_parallel_kda authors
 
 // Stage 1: everything of a chunk that does not depend on the state.
-#include <cmath>
-
 #include "common/op_params.h"
+#include "common/rules.h"
 #include "common/stage_tiling.h"
 #include "../op_kernel/chunk_kda_fwd_prepare_tiling_data.h"
 
@@ -87,16 +86,14 @@ void RefuseOptions(kda::StageTiling& tiling) {
     tiling.Refuse(!tiling.Bool(kUseExp2, "use_exp2"), "use_exp2=False");
 }
 
-void ExpectParameters(kda::StageTiling& tiling, const ChunkKdaFwdPrepareTilingData& data) {
-    if (!std::isfinite(data.scale)) {
-        tiling.Fail("scale: expected a finite number, got %f", data.scale);
-    }
-    if (!std::isfinite(data.epsilon) || data.epsilon < 0) {
-        tiling.Fail("epsilon: expected a finite number >= 0, got %f", data.epsilon);
-    }
-    if (!(data.lowerBound >= -5.0f && data.lowerBound < 0.0f)) {
-        tiling.Fail("lower_bound: expected a number in [-5, 0), got %f", data.lowerBound);
-    }
+void ExpectOptions(kda::StageTiling& tiling, const kda::Operand& aLog, const kda::Operand& dtBias) {
+    kda::ExpectScale(tiling, tiling.Float(kScale, "scale"));
+    kda::ExpectEpsilon(tiling, tiling.Float(kEpsilon, "epsilon"));
+    kda::ExpectLowerBound(tiling, tiling.Bool(kSafeGate, "safe_gate"),
+                          tiling.Float(kLowerBound, "lower_bound"));
+    kda::ExpectBetaOptions(tiling, tiling.Bool(kUseBetaSigmoid, "use_beta_sigmoid_in_kernel"),
+                           tiling.Bool(kAllowNegEigval, "allow_neg_eigval"));
+    kda::ExpectGateOptions(tiling, tiling.Bool(kUseGate, "use_gate_in_kernel"), aLog, dtBias);
 }
 
 ge::graphStatus TilingFunc(gert::TilingContext* context) {
@@ -112,44 +109,36 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const std::string mode = tiling.String(kBackwardMode, "backward_mode");
     Selection selection = Selection();
     if (!Select(mode, selection)) {
-        tiling.Fail("backward_mode: expected none, forward, recompute or save, got '%s'",
+        tiling.Fail("backward_mode: expected one of none, forward, recompute, save, got '%s'",
                     mode.c_str());
     }
+    ExpectOptions(tiling, aLog, dtBias);
     RefuseOptions(tiling);
 
     tiling.ExpectRank(q, 4);
-    tiling.ExpectRank(v, 4);
     const size_t headAxis = tokenMajor ? 2 : 1;
     const int64_t batch = q.Dim(0);
     const int64_t tokens = q.Dim(tokenMajor ? 1 : 2);
     const int64_t keyHeads = q.Dim(headAxis);
+    const int64_t width = kda::kKeyDim;
+    const kda::Dims keyRows = kda::StageTiling::RowDims(tokenMajor, batch, keyHeads, tokens, width);
+    tiling.Expect(q, ge::DT_BF16, keyRows);
+    tiling.Expect(k, ge::DT_BF16, keyRows);
+    tiling.ExpectRank(v, 4);
     const int64_t valueHeads = v.Dim(headAxis);
     const kda::ChunkGeometry geometry =
         tiling.Geometry(batch, tokens, valueHeads, keyHeads, tiling.Int(kChunkSize, "chunk_size"));
-    tiling.Refuse(valueHeads != keyHeads, "a different number of value heads and key heads");
-
-    const int64_t width = kda::kKeyDim;
-    const kda::Dims keyRows = kda::StageTiling::RowDims(tokenMajor, batch, keyHeads, tokens, width);
     const kda::Dims valueRows =
         kda::StageTiling::RowDims(tokenMajor, batch, valueHeads, tokens, width);
     const kda::Dims values = kda::StageTiling::RowDims(tokenMajor, batch, valueHeads, tokens);
-    tiling.Expect(q, ge::DT_BF16, keyRows);
-    tiling.Expect(k, ge::DT_BF16, keyRows);
     tiling.Expect(v, ge::DT_BF16, valueRows);
     tiling.ExpectType(g, ge::DT_BF16, ge::DT_FLOAT);
     tiling.ExpectShape(g, valueRows);
     tiling.ExpectType(beta, ge::DT_BF16, ge::DT_FLOAT);
     tiling.ExpectShape(beta, values);
-    if (!aLog.present) {
-        tiling.Fail("input a_log is required with use_gate_in_kernel, got none");
-    }
-    tiling.Expect(aLog, ge::DT_FLOAT, {valueHeads});
-    tiling.ExpectType(dtBias, ge::DT_FLOAT);
-    if (dtBias.dims.size() != 1) {  // [Hv, K], or flat
-        tiling.ExpectShape(dtBias, {valueHeads, width});
-    } else {
-        tiling.ExpectShape(dtBias, {valueHeads * width});
-    }
+    kda::ExpectGateParameters(tiling, aLog, dtBias, valueHeads);
+
+    tiling.Refuse(valueHeads != keyHeads, "a different number of value heads and key heads");
 
     const kda::Dims keyCache = {batch, keyHeads, tokens, width};
     const kda::Dims cache = {batch, valueHeads, tokens, width};
@@ -192,7 +181,6 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->saveQg = selection.qg;
     data->saveHatted = selection.hatted;
     data->reserved = 0;
-    ExpectParameters(tiling, *data);
     // A block works on pairs of tasks, one for each of its vector cores.
     const int64_t pairs = (geometry.totalChunks * keyHeads + 1) / 2;
     tiling.Launch(tiling.BlockCount(pairs), kda::kFwdPrepareBytesPerBlock, 0, false);

@@ -31,19 +31,25 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const bool forward = tiling.Bool(kForward, "forward");
     const bool vFirst = tiling.Bool(kStateVFirst, "state_v_first");
 
+    tiling.ExpectRank(state, 3);
     const int64_t heads = state.Dim(0);
+    tiling.Expect(state, ge::DT_FLOAT, {heads, kda::kKeyDim, kda::kValueDim});
     tiling.ExpectRank(summaries, 4);
     const int64_t ranks = summaries.Dim(0);
-    tiling.Expect(state, ge::DT_FLOAT, {heads, kda::kKeyDim, kda::kValueDim});
     tiling.Expect(summaries, ge::DT_FLOAT,
                   {ranks, heads, kda::kKeyDim, kda::kValueDim + kda::kKeyDim});
-    if (count < 0 || rank < 0 || rank >= ranks ||
-        (forward ? rank - count < 0 : rank + count >= ranks)) {
+    if (rank < 0 || rank >= ranks) {
+        tiling.Fail("rank: expected 0 <= rank < %lld (the summaries), got %lld",
+                    static_cast<long long>(ranks), static_cast<long long>(rank));
+    }
+    const int64_t neighbours = !tiling.Ok() ? 0 : forward ? rank : ranks - 1 - rank;
+    if (count < 0 || count > neighbours) {
         tiling.Fail(
-            "pre_or_post_num_ranks and rank: %lld ranks %s rank %lld do not exist among "
-            "%lld summaries",
-            static_cast<long long>(count), forward ? "before" : "after",
-            static_cast<long long>(rank), static_cast<long long>(ranks));
+            "pre_or_post_num_ranks: expected 0 to %lld, got %lld: %lld ranks are %s rank "
+            "%lld",
+            static_cast<long long>(neighbours), static_cast<long long>(count),
+            static_cast<long long>(neighbours), forward ? "before" : "after",
+            static_cast<long long>(rank));
     }
     ChunkKdaMergeFwdBwdTilingData* data = tiling.Data<ChunkKdaMergeFwdBwdTilingData>();
     if (!tiling.Ok()) {

@@ -3,6 +3,7 @@
 
 // Stage 6: the summary [Eb | Mb] of one sequence, backward.
 #include "common/op_params.h"
+#include "common/rules.h"
 #include "common/scan_tiling.h"
 #include "../op_kernel/chunk_kda_pre_process_bwd_tiling_data.h"
 
@@ -25,14 +26,14 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     tiling.RefusePacked(kCuSeqlens);
     const bool tokenMajor = tiling.IsTokenMajor("layout", tiling.String(kLayout, "layout"));
 
-    kda::CheckScanInputs(tiling, inputs);
-    tiling.Expect(q, ge::DT_BF16, inputs.k.dims);
+    kda::CheckScanInputs(tiling, q, inputs);
     const int64_t heads = inputs.k.Dim(1);
     const kda::ChunkGeometry geometry = tiling.Geometry(
         inputs.k.Dim(0), inputs.k.Dim(2), heads, heads, tiling.Int(kChunkSize, "chunk_size"));
     if (inputs.k.Dim(0) != 1) {
         // The summary has no sequence axis.
-        tiling.Fail("k: expected batch 1, got shape %s", kda::DimsText(inputs.k.dims).c_str());
+        tiling.Fail("B: expected 1 (the summary has no batch axis), got %lld",
+                    static_cast<long long>(inputs.k.Dim(0)));
     }
     tiling.Expect(grad, ge::DT_BF16,
                   kda::StageTiling::RowDims(tokenMajor, geometry.batch, heads, geometry.tokens,
@@ -41,6 +42,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     tiling.Expect(summary, ge::DT_FLOAT, {heads, kda::kKeyDim, columns});
     const float scale = tiling.Float(kScale, "scale");
     const float gateFactor = kda::GateFactor(tiling.Bool(kUseExp2, "use_exp2"));
+    kda::ExpectScale(tiling, scale);
 
     ChunkKdaPreProcessBwdTilingData* data = tiling.Data<ChunkKdaPreProcessBwdTilingData>();
     if (!tiling.Ok()) {

@@ -22,7 +22,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Operand summary = tiling.Output(0, "summary");
     tiling.RefusePacked(kCuSeqlens);
 
-    kda::CheckScanInputs(tiling, inputs);
+    kda::CheckScanInputs(tiling, inputs.k, inputs);
     const int64_t heads = inputs.k.Dim(1);
     const kda::ChunkGeometry geometry = tiling.Geometry(
         inputs.k.Dim(0), inputs.k.Dim(2), heads, heads, tiling.Int(kChunkSize, "chunk_size"));

@@ -30,10 +30,12 @@ struct ScanInputs {
     Operand gk;
 };
 
-inline void CheckScanInputs(StageTiling& tiling, const ScanInputs& inputs) {
-    tiling.ExpectRank(inputs.k, 4);
-    const Dims rows = {inputs.k.Dim(0), inputs.k.Dim(1), inputs.k.Dim(2), kKeyDim};
-    const Dims values = {inputs.k.Dim(0), inputs.k.Dim(1), inputs.k.Dim(2), kValueDim};
+// `first` is the op's first input; the sizes come from it.
+inline void CheckScanInputs(StageTiling& tiling, const Operand& first, const ScanInputs& inputs) {
+    tiling.ExpectRank(first, 4);
+    const Dims rows = {first.Dim(0), first.Dim(1), first.Dim(2), kKeyDim};
+    const Dims values = {first.Dim(0), first.Dim(1), first.Dim(2), kValueDim};
+    tiling.Expect(first, ge::DT_BF16, rows);
     tiling.Expect(inputs.k, ge::DT_BF16, rows);
     tiling.Expect(inputs.w, ge::DT_BF16, rows);
     tiling.Expect(inputs.base, ge::DT_BF16, values);

@@ -45,7 +45,7 @@ struct Operand {
 inline std::string DimsText(const Dims& dims) {
     std::string text = "[";
     for (size_t i = 0; i < dims.size(); ++i) {
-        text += (i == 0 ? "" : ",") + std::to_string(dims[i]);
+        text += (i == 0 ? "" : ", ") + std::to_string(dims[i]);
     }
     return text + "]";
 }
@@ -180,8 +180,8 @@ public:
     }
     void ExpectHeads(int64_t valueHeads, int64_t keyHeads) {
         if (keyHeads <= 0 || valueHeads < keyHeads || valueHeads % keyHeads != 0) {
-            Fail("heads: expected value heads to be a multiple of key heads, got %lld and %lld",
-                 static_cast<long long>(valueHeads), static_cast<long long>(keyHeads));
+            Fail("heads: expected Hv to be a multiple of Hk, got Hk = %lld, Hv = %lld",
+                 static_cast<long long>(keyHeads), static_cast<long long>(valueHeads));
         }
     }
     // Not in this version: packed batches and whatever else an attribute or operand asks for.
@@ -233,7 +233,7 @@ public:
         if (layout == "NTD" || layout == "TND") {
             Refuse(true, (std::string(attribute) + "=" + layout).c_str());
         } else if (layout != "BNSD") {
-            Fail("%s: expected BNSD or BSND, got '%s'", attribute, layout.c_str());
+            Fail("%s: expected one of BNSD, BSND, NTD, TND, got '%s'", attribute, layout.c_str());
         }
         return false;
     }

@@ -140,8 +140,8 @@ def test_refusals(lib):
     good = arguments(case)
     for change, message in [
         ({"layout": "TND"}, "layout=TND is not supported yet"),
-        ({"layout": "HELLO"}, "layout: expected BNSD or BSND, got 'HELLO'"),
-        ({"layout": "BSND"}, "d_o: expected shape [1,10,2,128]"),
+        ({"layout": "HELLO"}, "layout: expected one of BNSD, BSND, NTD, TND, got 'HELLO'"),
+        ({"layout": "BSND"}, "d_o: expected shape [1, 10, 2, 128]"),
         ({"h0": None}, "dh0"),
         ({"cu_seqlens": [0, 10]}, "cu_seqlens is not supported yet"),
     ]:

@@ -123,7 +123,7 @@ def test_refusals(lib):
     good = arguments(case)
     wrong_w = {"w": to_bf16(np.zeros((1, 2, 11, 128)))}
     for change, message in [
-        (wrong_w, "w: expected shape [1,2,10,128], got [1,2,11,128]"),
+        (wrong_w, "w: expected shape [1, 2, 10, 128], got [1, 2, 11, 128]"),
         ({"gk": to_bf16(case.gk)}, "gk"),
         ({"cu_seqlens": [0, 10]}, "cu_seqlens is not supported yet"),
         ({"chunk_size": 32}, "chunk_size: expected 64, got 32"),

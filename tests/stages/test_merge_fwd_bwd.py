@@ -86,9 +86,12 @@ def test_counters(lib):
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"rank": 1, "pre_or_post_num_ranks": 2}, "rank 1 do not exist among 4"),
-        ({"forward": False, "rank": 2, "pre_or_post_num_ranks": 2}, "after rank 2"),
-        ({"state": np.zeros((3, 64, 128), np.float32)}, "state: expected shape [3,128,128]"),
+        ({"rank": 1, "pre_or_post_num_ranks": 2}, "pre_or_post_num_ranks: expected 0 to 1, got 2"),
+        (
+            {"forward": False, "rank": 2, "pre_or_post_num_ranks": 2},
+            "expected 0 to 1, got 2: 1 ranks are after rank 2",
+        ),
+        ({"state": np.zeros((3, 64, 128), np.float32)}, "state: expected shape [3, 128, 128]"),
         ({"summaries": np.zeros((4, 3, 128, 128), np.float32)}, "summaries: expected shape"),
     ],
 )

@@ -106,4 +106,4 @@ def test_counters(lib, tokens):
 def test_refuses_a_batch(lib):
     with pytest.raises(AclnnError) as failure:
         lib.call(OP, **arguments(scan_cases.draw(10, batch=2, tokens=10)))
-    assert "expected batch 1" in failure.value.message
+    assert "B: expected 1" in failure.value.message

@@ -155,7 +155,11 @@ def bad_calls():
         "lower_bound": (wrong, "lower_bound", run({"lower_bound": -7.0})),
         "epsilon": (wrong, "epsilon", run({"epsilon": float("nan")})),
         "unsafe gate": (later, "safe_gate", run({"safe_gate": False})),
-        "activated gate": (later, "use_gate_in_kernel", run({"use_gate_in_kernel": False})),
+        "activated gate": (
+            later,
+            "use_gate_in_kernel",
+            run({"use_gate_in_kernel": False}, a_log=None, dt_bias=None),
+        ),
         "packed": (later, "cu_seqlens", run({"cu_seqlens": [0, 20]})),
         "V-first": (later, "state_v_first", run({"state_v_first": True})),
         "nats": (later, "use_exp2", run({"use_exp2": False})),
