@@ -87,7 +87,9 @@ def npu_chunk_kda(
         NotImplementedError: an option that comes later; the message names it.
         RuntimeError: the op library is missing, lacks a stage, or a stage failed.
 
-    docs/stages.md has the mathematics. PyNative mode only.
+    docs/stages.md has the mathematics. It runs in PyNative mode, also under
+    ``ms.jit(capture_mode="bytecode")`` and in a Cell with a bprop of its own; the default
+    ``ms.jit`` and GRAPH_MODE cells raise RuntimeError while they compile.
     """
     _refuse_graph_mode()
     values, _ = check_stage(_CHUNK_KDA, dict(locals()), "npu_chunk_kda")

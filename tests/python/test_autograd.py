@@ -178,17 +178,3 @@ def test_stages_behind_a_failure_are_skipped(fake, make_inputs):
     fake.fail("")
     kda.npu_chunk_kda(**arguments)
     assert fake.trace.startswith(table.FWD_FINALIZE.op)
-
-
-def test_graph_mode_is_refused(fake, make_inputs, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)  # MindSpore writes its analysis of the failure here
-    x = make_inputs()
-
-    def forward(q):
-        return kda.npu_chunk_kda(
-            q, x.k, x.v, x.g, x.beta, 0.125, safe_gate=True, a_log=x.a_log, dt_bias=x.dt_bias
-        )[0]
-
-    with pytest.raises(RuntimeError, match="npu_chunk_kda runs in PyNative mode only"):
-        ms.jit(forward)(x.q)
-    forward(x.q)
