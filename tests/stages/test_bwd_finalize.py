@@ -140,7 +140,10 @@ def test_refusals_name_the_argument(lib):
         "k_rstd": dict(k_rstd=None),
         "dt_bias": dict(dt_bias=np.zeros((3, 128), np.float32)),
         "gk": dict(gk=bwd_cases.placed_bf16(case.cache["gk"])),
-        "heads": dict(q=np.repeat(bwd_cases.placed_bf16(case.cache["q_hat"]), 2, axis=1)),
+        "heads": {
+            name: np.repeat(bwd_cases.placed_bf16(case.cache[f"{name}_hat"]), 2, axis=1)
+            for name in ("q", "k")
+        },
     }
     for name, change in wrong.items():
         with pytest.raises(AclnnError, match=name):
