@@ -87,19 +87,30 @@ def _scans():
                 cast={"initial_state": bf16})  # fmt: skip
     yield _case("bwd_dhu", "zero state, token-major", 1, "BSND", ("dht", "h0"), tokens=97, heads=3)
     yield _case("bwd_dhu", "bf16 state", 2, tokens=65, heads=3, batch=2, cast={"dht": bf16})
+    for dtype in (fp32, bf16):  # one core with whole states, 24 with halves of their columns
+        title = f"V first, {np.dtype(dtype).name}"
+        yield _case("fwd_h", title, 1, tokens=145, heads=3, cast={"initial_state": dtype},
+                    state_v_first=True)  # fmt: skip
+        yield _case("bwd_dhu", title, 24, "BSND", tokens=145, heads=3, cast={"dht": dtype},
+                    state_v_first=True)  # fmt: skip
 
 
 def _others():
     yield _case("fwd_finalize", "tail", 2, tokens=145, heads=3)
     yield _case("fwd_finalize", "one row", 1, tokens=65, heads=3, output_layout="BSND")
+    yield _case("fwd_finalize", "V first", 2, tokens=81, heads=3, state_v_first=True)
     yield _case("bwd_prepare", "tail", 2, tokens=145, heads=3)
     yield _case("bwd_prepare", "one row", 1, "BSND", tokens=65, heads=3)
+    yield _case("bwd_prepare", "V first", 2, tokens=81, heads=3, state_v_first=True)
     yield _case("bwd_prepare", "rows too far apart for one copy", 24, "BSND", tokens=17, heads=512)
     for count in (0, 3):
         yield _case("merge_fwd_bwd", f"{count} ranks", 1, heads=5, ranks=4,
                     pre_or_post_num_ranks=count, rank=3)  # fmt: skip
     yield _case("merge_fwd_bwd", "backward", 2, heads=5, ranks=4, forward=False,
                 pre_or_post_num_ranks=2, rank=0)  # fmt: skip
+    for cores in (1, 24):
+        yield _case("merge_fwd_bwd", f"V first, {cores} cores", cores, heads=5, ranks=4,
+                    pre_or_post_num_ranks=3, rank=3, state_v_first=True)  # fmt: skip
 
 
 def _bwd_finalize():
