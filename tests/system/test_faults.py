@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""Faults that other implementations of this interface have had, each with all of its kind."""
+
+import os
+import resource
+from dataclasses import replace
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+import pytest
+
+import hyper_parallel_kda as kda
+from tests.support import chain, inputs, metrics
+from tests.system.test_robustness import same_bits
+
+ROOT = Path(__file__).resolve().parents[2]
+HEADS = 96
+LOWER_BOUNDS = (-5.0, -4.99, -3.0, -1.0, -0.1, -1e-3, -1e-6, -1e-30)
+CHECKED_HEADS = 2  # compared with float64: heads do not depend on each other
+
+
+def heads_of(x, count):
+    per_head = ("q", "k", "v", "g", "beta", "initial_state", "d_o", "dht")
+    first = {name: getattr(x, name)[:, :count] for name in per_head if getattr(x, name) is not None}
+    return replace(x, **first, a_log=x.a_log[:count], dt_bias=x.dt_bias[:count])
+
+
+@pytest.mark.parametrize("lower_bound", LOWER_BOUNDS)
+def test_gradients_are_finite_for_every_lower_bound(lower_bound):
+    """Many heads at once, and the first ones against float64."""
+    decay = ("bound", "mixed")[LOWER_BOUNDS.index(lower_bound) % 2]
+    x = inputs.make_inputs(31, tokens=65, heads=HEADS, decay=decay, initial_state=True)
+    x.options["lower_bound"] = lower_bound
+    got = chain.results(x)
+    for name, value in got.items():
+        assert np.isfinite(value).all(), name
+        assert value.any() or name in ("dg", "da_log", "ddt_bias"), name  # fade with lower_bound
+    part = heads_of(x, CHECKED_HEADS)
+    want = part.results()
+    by_head = ("da_log", "ddt_bias")
+    first = {n: v[:CHECKED_HEADS] if n in by_head else v[:, :CHECKED_HEADS] for n, v in got.items()}
+    limits = metrics.limits()
+    if abs(lower_bound) < 1e-6:  # below 1e-30 the products of these gradients leave float32
+        for name in ("dg", "da_log", "ddt_bias"):
+            want.pop(name)
+    metrics.check_all(first, want, limits, part.upstream_norm(), f"{x.case} {lower_bound}")
+
+
+def fused(x):
+    """Inputs as slices of one projection's output and a transposed state: none is contiguous."""
+    named = chain.tensors(x)
+    q, k, v, g = (named[name] for name in ("q", "k", "v", "g"))
+    together = chain.tensor(np.stack([chain.array(y) for y in (q, k, v, g)], 3), ms.bfloat16)
+    slices = {name: together[:, :, :, i] for i, name in enumerate(("q", "k", "v", "g"))}
+    wide = chain.tensor(np.stack([chain.array(named["beta"])] * 2, -1), named["beta"].dtype)
+    state = ms.Tensor(np.ascontiguousarray(np.swapaxes(x.initial_state, 2, 3)))
+    slices.update(beta=wide[..., 1], initial_state=state.swapaxes(2, 3))
+    for name, value in slices.items():
+        assert not value.is_contiguous(), name
+        assert np.array_equal(chain.array(value), chain.array(named[name])), name
+    return {**named, **slices}
+
+
+def gradients(x, named, names=chain.TENSORS):
+    """Output, state and gradients as arrays."""
+    d_o, dht = chain.tensor(np.swapaxes(x.d_o, 1, 2)), chain.tensor(x.dht)
+
+    def loss(*values):
+        output, state = chain.call(x, {**named, **dict(zip(names, values))})
+        total = (output.astype(ms.float32) * d_o).sum() + (state * dht).sum()
+        return total, output, state
+
+    run = ms.value_and_grad(loss, grad_position=tuple(range(len(names))), has_aux=True)
+    (_, output, state), grads = run(*[named[name] for name in names])
+    out = {"output": chain.array(output), "final_state": chain.array(state)}
+    return {**out, **{f"d {n}": chain.array(g) for n, g in zip(names, grads, strict=True)}}
+
+
+@pytest.mark.parametrize("tokens", [1, 65, 130])
+def test_inputs_that_are_not_contiguous(tokens):
+    x = inputs.make_inputs(32, batch=2, tokens=tokens, heads=3, decay="medium", initial_state=True)
+    same_bits(gradients(x, chain.tensors(x)), gradients(x, fused(x)))
+
+
+def test_inputs_that_are_not_contiguous_stay_as_they_are():
+    x = inputs.make_inputs(33, tokens=70, decay="medium", initial_state=True)
+    named = fused(x)
+    before = {name: chain.array(value) for name, value in named.items()}
+    gradients(x, named)
+    for name, value in before.items():
+        assert np.array_equal(value, chain.array(named[name])), name
+
+
+@pytest.mark.parametrize("l2norm", [True, False])
+def test_one_tensor_for_two_arguments(l2norm):
+    """q is k, v is g: the results of separate copies; the gradients of the tensor add up."""
+    x = inputs.make_inputs(34, tokens=70, decay="medium", l2norm=l2norm, initial_state=True)
+    x = replace(x, q=x.k.copy(), g=x.v.copy())
+    apart = chain.tensors(x)
+    want = gradients(x, apart)
+    shared = {**apart, "q": apart["k"], "g": apart["v"]}
+    before = {name: chain.array(value) for name, value in shared.items()}
+    d_o, dht = chain.tensor(np.swapaxes(x.d_o, 1, 2)), chain.tensor(x.dht)
+
+    def loss(k, v):
+        output, state = chain.call(x, {**shared, "q": k, "k": k, "v": v, "g": v})
+        total = (output.astype(ms.float32) * d_o).sum() + (state * dht).sum()
+        return total, output, state
+
+    run = ms.value_and_grad(loss, grad_position=(0, 1), has_aux=True)
+    (_, output, state), (dk, dv) = run(shared["k"], shared["v"])
+    assert np.array_equal(chain.array(output), want["output"])
+    assert np.array_equal(chain.array(state), want["final_state"])
+    for got, pair in ((dk, ("d q", "d k")), (dv, ("d v", "d g"))):
+        total = want[pair[0]] + want[pair[1]]
+        assert metrics.relative_l2(chain.array(got), total) < 2**-8, pair  # their sum is bf16
+    for name, value in before.items():
+        assert np.array_equal(value, chain.array(shared[name])), name
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8, 64])
+def test_bits_do_not_depend_on_the_thread_count(simulator, threads):
+    x = inputs.make_inputs(35, batch=2, tokens=130, heads=5, decay="mixed", initial_state=True)
+    simulator.threads(1)
+    want = chain.results(x)
+    simulator.threads(threads)
+    for _ in range(2):
+        same_bits(want, chain.results(x), threads)
+
+
+# ------------------------------------------------------------------ nothing is built between calls
+def files():
+    """Size and time of change of every file where a build or the package could leave something."""
+    places = [Path(kda.__file__).parent, Path.cwd(), ROOT / "build", Path.home() / ".cache"]
+    found = {}
+    for place in {path.resolve() for path in places if path.is_dir()}:
+        for folder, _, names in os.walk(place):
+            if ".git" in folder or "__pycache__" in folder or ".pytest_cache" in folder:
+                continue
+            for name in names:
+                path = Path(folder, name)
+                if path.is_file():
+                    status = path.stat()
+                    found[str(path)] = (status.st_size, status.st_mtime_ns)
+    return found
+
+
+def libraries():
+    with open("/proc/self/maps") as maps:
+        return {line.split()[-1] for line in maps if ".so" in line}
+
+
+def children():
+    """Faults of pages in children that have ended, and the children that have not."""
+    live = [
+        child
+        for task in Path("/proc/self/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt, live
+
+
+def test_another_length_builds_nothing(tmp_path, monkeypatch):
+    """No process is started, no library loaded and no file changed by calls with new shapes."""
+    monkeypatch.chdir(tmp_path)
+    first = inputs.make_inputs(36, tokens=65, heads=2, decay="medium", initial_state=True)
+    chain.results(first)
+    before = files(), libraries(), children()
+    for tokens, heads, batch in ((66, 2, 1), (1, 3, 2), (200, 1, 1), (0, 2, 1)):
+        chain.results(inputs.make_inputs(36, batch, tokens, heads, initial_state=True))
+    after = files(), libraries(), children()
+    for name, a, b in zip(("files", "libraries", "children"), before, after):
+        assert a == b, name
+
+
+def test_the_check_of_what_is_built_sees_a_build(tmp_path, monkeypatch):
+    import subprocess
+
+    monkeypatch.chdir(tmp_path)
+    before = files(), children()
+    subprocess.run(["touch", "library.o"], check=True)
+    after = files(), children()
+    assert before[0] != after[0] and before[1] != after[1]
