@@ -10,7 +10,7 @@ from .stage_table import AttrSpec, StageSpec
 
 # npu_chunk_kda's arguments in the terms of the stage table, for the same checks as the stages have.
 # It has no kernel of its own.
-_CHUNK_KDA = StageSpec(
+OP = StageSpec(
     "chunk_kda",
     "ChunkKda",
     inputs=(*table.FWD_PREPARE.inputs, table.FWD_H.input("initial_state")),
@@ -92,6 +92,6 @@ def npu_chunk_kda(
     ``ms.jit`` and GRAPH_MODE cells raise RuntimeError while they compile.
     """
     _refuse_graph_mode()
-    values, _ = check_stage(_CHUNK_KDA, dict(locals()), "npu_chunk_kda")
+    values, _ = check_stage(OP, dict(locals()), "npu_chunk_kda")
     options = Options(**{name: values[name] for name in Options.__dataclass_fields__})
     return apply_chunk_kda({name: values[name] for name in TENSORS}, options)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""docs/api.md is what the tables say, its examples run, and it leaves out nothing."""
+
+import inspect
+import re
+
+import pytest
+
+import hyper_parallel_kda as kda
+from tools import api_reference, api_text
+from tools.api_examples import EXAMPLES
+
+FUNCTIONS = {api_reference.function_name(stage): stage for stage in api_reference.FUNCTIONS}
+
+
+def text():
+    return api_reference.PAGE.read_text()
+
+
+def section(function):
+    page = text()
+    start = page.index(f"\n## {function}\n")
+    end = page.find("\n## ", start + 1)
+    return page[start:] if end < 0 else page[start:end]
+
+
+def test_the_page_is_current():
+    assert text() == api_reference.page(), "run python -m tools.api_reference --write"
+
+
+def test_every_public_function_is_there():
+    assert set(FUNCTIONS) == set(kda.__all__)
+    assert re.findall(r"^## (npu_\w+)$", text(), re.MULTILINE) == list(FUNCTIONS)
+
+
+@pytest.mark.parametrize("function", list(FUNCTIONS))
+def test_every_argument_and_default_is_there(function):
+    rows = section(function).split("| output |")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \|.*\| (\S+) \| [^|]+ \|$", rows, re.MULTILINE))
+    for name, parameter in inspect.signature(getattr(kda, function)).parameters.items():
+        required = parameter.default is inspect.Parameter.empty
+        assert rows[name] == ("required" if required else f"`{parameter.default!r}`"), name
+
+
+def test_no_meaning_is_left_over():
+    used = set()
+    for stage in api_reference.FUNCTIONS:
+        for name, _, _ in api_reference.arguments(stage):
+            own = (stage.name, name)
+            used.add(own if own in api_text.MEANING else name)
+    assert used == set(api_text.MEANING)
+
+
+def test_examples_run(monkeypatch):
+    """On the packaged library, in the order of the page, in one namespace."""
+    monkeypatch.delenv("HYPER_PARALLEL_KDA_OPAPI", raising=False)
+    blocks = re.findall(r"```python\n(.*?)```", text(), re.DOTALL)
+    assert len(blocks) == len(EXAMPLES) and all("assert" in block for block in blocks)
+    namespace = {}
+    for block in blocks:
+        exec(compile(block, "docs/api.md", "exec"), namespace)
+    called = set(re.findall(r"\b(npu_chunk_kda\w*)\(", "".join(blocks)))
+    assert called == set(kda.__all__)
