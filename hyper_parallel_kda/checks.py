@@ -86,6 +86,8 @@ class Checker:
         elif spec.kind == "int":
             if isinstance(value, bool) or not isinstance(value, numbers.Integral):
                 self.type_error(name, "an int", _describe(value))
+            if not -(2**63) <= value < 2**63:
+                self.value_error(name, "a number that int64 can hold", _describe(value))
             value = int(value)
         elif spec.kind == "float":
             if isinstance(value, bool) or not isinstance(value, numbers.Real):

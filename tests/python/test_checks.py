@@ -81,6 +81,7 @@ WRONG = [
     (dict(epsilon=-1.0), ValueError, ["epsilon: expected a finite number >= 0, got -1.0"]),
     (dict(chunk_size=32), ValueError, ["chunk_size: expected 64, got 32"]),
     (dict(chunk_size=128), ValueError, ["chunk_size: expected 64, got 128"]),
+    (dict(chunk_size=2**63), ValueError, ["chunk_size: expected a number that int64 can hold"]),
     (dict(chunk_size=64.0), TypeError, ["chunk_size: expected an int, got float 64.0"]),
     (dict(lower_bound=0.0), ValueError, ["lower_bound: expected a number in [-5, 0), got 0.0"]),
     (dict(lower_bound=-5.1), ValueError, ["lower_bound: ", "[-5, 0)", "-5.1"]),

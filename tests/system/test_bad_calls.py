@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""Random corruptions of good calls of every public function: an error that names an argument, never
+a crash or a number; and the next good call gives the bits that it gave before."""
+
+import math
+import re
+
+import mindspore as ms
+import numpy as np
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+import hyper_parallel_kda as kda
+from hyper_parallel_kda import stage_table as table
+from hyper_parallel_kda.chunk_kda import OP
+from tests.support import chain, inputs, profiles
+from tests.support.public_calls import good_call
+
+FUNCTIONS = (OP, *table.STAGES)
+TOKENS = 17
+
+
+def op_call():
+    x = inputs.make_inputs(51, tokens=TOKENS, decay="medium", initial_state=True)
+    named = chain.tensors(x, "BNSD")
+    arguments = {spec.name: named.get(spec.name) for spec in OP.inputs}
+    arguments.update({attr.name: attr.default for attr in OP.attrs})
+    arguments.update(chain.gate_options(), scale=x.scale, output_final_state=True, **x.options)
+    return kda.npu_chunk_kda, arguments
+
+
+def arrays(result):
+    results = result if isinstance(result, tuple) else (result,)
+    return [None if y is None else chain.array(y) for y in results]
+
+
+def fresh(arguments):
+    """merge updates its state: a copy for every call."""
+    return {n: v.copy() if n == "state" and isinstance(v, ms.Tensor) else v
+            for n, v in arguments.items()}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def good_calls():
+    """{stage: (function, arguments, results)}"""
+    calls = {}
+    for stage in FUNCTIONS:
+        function, arguments = op_call() if stage is OP else good_call(stage, tokens=TOKENS)
+        calls[stage.name] = function, arguments, arrays(function(**fresh(arguments)))
+    return calls
+
+
+# ------------------------------------------------------------------------------------- corruptions
+NOT_TENSORS = (
+    1.0,
+    "tensor",
+    b"tensor",
+    [1.0, 2.0],
+    {},
+    object(),
+    np.zeros(3, np.float32),
+    ms.Tensor,
+)
+DTYPES = (ms.int32, ms.int8, ms.float16, ms.float64, ms.bool_, ms.float32, ms.bfloat16)
+HUGE = 10**400
+WRONG_VALUES = {
+    "float": (
+        math.nan,
+        math.inf,
+        -math.inf,
+        1e39,
+        -1e300,
+        1e-300,
+        HUGE,
+        "1",
+        None,
+        [1.0],
+        1j,
+        True,
+    ),
+    "int": (0, -1, 32, 63, 128, 2**31, 2**63, -HUGE, 64.0, "64", None, True),
+    "bool": (0, 1, None, "True", 1.0, [], np.bool_(True)),
+    "str": ("", "bnsd", "NSD", b"BNSD", 4, None, ["BNSD"], "BNSD "),
+}
+# Values of the table that are good somewhere: scale and ranks have no bound above, epsilon none.
+GOOD_VALUES = {
+    "rank": (0, 1), "pre_or_post_num_ranks": (0, 1, 2), "epsilon": (), "scale": (),
+    "lower_bound": (),
+}  # fmt: skip
+
+
+def wrong_dtypes(spec):
+    good = {"io": {ms.bfloat16}, "fp32": {ms.float32}, "io|fp32": {ms.bfloat16, ms.float32}}
+    return [dtype for dtype in DTYPES if dtype not in good[spec.dtype]]
+
+
+def another_size(value, axis, change):
+    shape = list(value.shape)
+    shape[axis] = max(0, shape[axis] + change)
+    return ms.ops.zeros(tuple(shape), value.dtype)
+
+
+@st.composite
+def corrupted_tensors(draw, spec, value):
+    kinds = ["kind", "dtype", "rank", "size"] if value is not None else ["kind"]
+    kinds += [] if spec.optional else ["none"]
+    kind = draw(st.sampled_from(kinds))
+    event(kind)
+    if kind == "none":
+        return None
+    if kind == "kind":
+        return draw(st.sampled_from(NOT_TENSORS))
+    if kind == "dtype":
+        return ms.ops.zeros(value.shape, draw(st.sampled_from(wrong_dtypes(spec))))
+    if kind == "rank":
+        shape = draw(st.sampled_from([(), (0,), value.shape[1:], (*value.shape, 1), (1,) * 8]))
+        return ms.ops.zeros(shape, value.dtype)
+    # Any number of ranks fits.
+    axes = [i for i, dim in enumerate(spec.dims) if dim != "R"]
+    axis = draw(st.sampled_from(axes))
+    changes = [
+        c for c in (-128, -64, -1, 1, 64, 128) if max(0, value.shape[axis] + c) != value.shape[axis]
+    ]
+    return another_size(value, axis, draw(st.sampled_from(changes)))
+
+
+@st.composite
+def corruptions(draw, stage, arguments):
+    """(name, value) that makes a good call a bad one."""
+    specs = [s for s in (*stage.inputs, *stage.attrs) if not isinstance(s, table.HostArraySpec)]
+    spec = draw(st.sampled_from(specs))
+    if isinstance(spec, table.TensorSpec):
+        return spec.name, draw(corrupted_tensors(spec, arguments[spec.name]))
+    good = GOOD_VALUES.get(spec.name, (64,))
+    values = [v for v in WRONG_VALUES[spec.kind] if type(v) is bool or v not in good]
+    event("attribute")
+    return spec.name, draw(st.sampled_from(values))
+
+
+ERROR = re.compile(r"npu_chunk_kda(?:_\w+)?: ([\w ]+): expected .+, got ", re.DOTALL)
+
+
+@pytest.mark.parametrize("stage", FUNCTIONS, ids=lambda stage: stage.name)
+def test_corrupted_calls_are_refused(good_calls, stage):
+    function, arguments, want = good_calls[stage.name]
+    names = {spec.name for spec in (*stage.inputs, *stage.attrs)}
+    names |= {"heads", "B", "q_rstd and k_rstd"}
+
+    @profiles.bounded(15)
+    @given(data=st.data())
+    def run(data):
+        bad = dict(arguments)
+        for _ in range(data.draw(st.integers(1, 2))):
+            name, value = data.draw(corruptions(stage, arguments))
+            bad[name] = value
+        with pytest.raises((TypeError, ValueError)) as error:
+            function(**fresh(bad))
+        found = ERROR.match(str(error.value))
+        assert found, str(error.value)
+        assert found[1] in names, str(error.value)
+        assert len(str(error.value)) < 400
+        for got, expected in zip(arrays(function(**fresh(arguments))), want, strict=True):
+            assert (got is None) == (expected is None)
+            assert got is None or np.array_equal(got, expected)
+
+    run()
+
+
+@pytest.mark.parametrize("stage", FUNCTIONS, ids=lambda stage: stage.name)
+def test_unknown_and_missing_arguments_are_refused(good_calls, stage):
+    function, arguments, _ = good_calls[stage.name]
+    with pytest.raises(TypeError, match="gate_logit_softcap"):
+        function(**fresh(arguments), gate_logit_softcap=1.0)
+    required = [spec.name for spec in stage.inputs
+                if isinstance(spec, table.TensorSpec) and not spec.optional]  # fmt: skip
+    for name in required:
+        with pytest.raises(TypeError, match=name):
+            function(**{n: v for n, v in arguments.items() if n != name})
