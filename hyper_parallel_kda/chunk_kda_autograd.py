@@ -134,16 +134,21 @@ def _forward_stages(inputs, options, backward_mode):
 
 
 @launches_together()
+def _caches_again(inputs, options):
+    """The caches that the forward has let go, by the same stages, hence bit for bit. Launches of
+    their own: what they need besides is free before the backward asks for more."""
+    caches = _prepare(inputs, options, "save")
+    del caches["qg_scaled"]
+    _scan(caches, inputs["initial_state"], options, False)
+    return caches
+
+
+@launches_together()
 def _backward_stages(inputs, caches, d_o, dht, options, needs):
     """dh0, and the results of bwd_finalize or None where no other gradient is needed.
 
-    ``caches`` None: they are made again from the inputs, by the same stages, hence bit for bit.
-    Each is let go behind the last stage that reads it.
+    Each cache is let go behind the last stage that reads it.
     """
-    if caches is None:
-        caches = _prepare(inputs, options, "save")
-        del caches["qg_scaled"]
-        _scan(caches, inputs["initial_state"], options, False)
     d_aqk, dv_local, dq_raw = npu_chunk_kda_bwd_prepare(
         caches.pop("aqk"),
         caches["v_new"],
@@ -240,8 +245,10 @@ class ChunkKdaFunction(_Function):
         ctx.options = options
         if differentiates:
             kept = kept_for_backward(inputs, caches, options, needs)
-            ctx.kept_names = tuple(kept)
-            ctx.save_for_backward(*kept.values())
+            # The caches are nobody else's, and the backward lets them go one by one.
+            ctx.caches = {name: kept[name] for name in kept if name not in TENSORS}
+            ctx.kept_inputs = tuple(name for name in kept if name in TENSORS)
+            ctx.save_for_backward(*(kept[name] for name in ctx.kept_inputs))
             ctx.output_like = (o.shape, o.dtype)
             ctx.beta_dtype = beta.dtype
             ctx.dt_bias_shape = None if dt_bias is None else dt_bias.shape
@@ -260,13 +267,15 @@ class ChunkKdaFunction(_Function):
                 "npu_chunk_kda: a gradient inside a differentiated function (gradients of "
                 "gradients) is not implemented; compute it outside that function"
             )
-        kept = dict(zip(ctx.kept_names, ctx.saved_tensors, strict=True))
+        inputs = dict(zip(ctx.kept_inputs, ctx.saved_tensors, strict=True))
+        caches, ctx.caches = ctx.caches, None  # MindSpore runs a backward once
         shape, dtype = ctx.output_like
         d_o = ms.ops.zeros(shape, dtype) if d_o is None else _cast(d_o, dtype)
-        caches = None if options.recompute else dict(kept)
-        dh0, grads = _backward_stages(kept, caches, d_o, dht, options, needs)
+        if options.recompute:
+            caches = _caches_again(inputs, options)
+        dh0, grads = _backward_stages(inputs, caches, d_o, dht, options, needs)
         if dh0 is not None:
-            dh0 = _cast(dh0, kept["initial_state"].dtype)
+            dh0 = _cast(dh0, inputs["initial_state"].dtype)
         if grads is None:
             return nothing[:-2] + (dh0, None)
         dq, dk, dv, dbeta, dg, da_log, ddt_bias = grads
@@ -275,7 +284,7 @@ class ChunkKdaFunction(_Function):
             ddt_bias = None
         else:
             ddt_bias = ddt_bias.reshape(ctx.dt_bias_shape)
-        da_log = None if kept["a_log"] is None else da_log
+        da_log = None if inputs["a_log"] is None else da_log
         return dq, dk, dv, dg, dbeta, da_log, ddt_bias, dh0, None
 
 

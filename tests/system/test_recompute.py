@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import hyper_parallel_kda as kda
+from benchmarks import memory
 from hyper_parallel_kda import chunk_kda_autograd as autograd
 from tests.support import chain, inputs
 from tests.system import grid
@@ -168,3 +169,12 @@ def test_the_op_stays_refused_inside_a_differentiated_gradient():
         ms.grad(first)(named["q"])
     assert callable(kda.npu_chunk_kda)
     first(named["q"])
+
+
+@pytest.mark.parametrize("gate", memory.GATES)
+@pytest.mark.parametrize("mode", memory.MODES)
+def test_no_more_bytes_wait_for_the_backward_than_if_all_were_saved(mode, gate):
+    """What benchmarks/memory.py prints; recompute, the inputs and not a byte more."""
+    here = sum(memory.kept(128, 2, gate, mode).values())
+    everything = sum(memory.kept_by_saving_everything(128, 2, gate, mode).values())
+    assert here == everything if mode == "recompute" else here < 0.8 * everything
