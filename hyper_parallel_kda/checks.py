@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import mindspore as ms
 
 from . import rules
+from .packing import read_bounds, read_pairs
 from .rules import CHUNK_SIZE, HEAD_DIM
-from .stage_table import REQUIRED, HostArraySpec, TensorSpec, ordered_dims
+from .stage_table import LAYOUTS, RANK3_LAYOUTS, REQUIRED, HostArraySpec, TensorSpec, placed_dims
 
 FLOAT32_MAX = (2 - 2**-23) * 2.0**127
 FLOAT32_MIN = 2.0**-126
@@ -47,10 +48,14 @@ class _Size:
 class Checker:
     """Collects the sizes of one call's dimensions and reports what does not fit."""
 
-    def __init__(self, function):
+    def __init__(self, function, stage):
         self.function = function
+        self.stage = stage
         self.sizes = {}
         self.layout = None  # of the inputs, where the function has such an option
+        self.rank3 = False  # tensors with a token axis have no batch axis
+        self.bounds = None  # cu_seqlens
+        self.is_stretch = False  # whose two entries may bound any stretch of tokens
         self.io = None  # dtype of q, k, v and the caches, with the argument that set it
 
     def value_error(self, name, expected, got):
@@ -120,12 +125,6 @@ class Checker:
         get = values.get
         if get("allow_neg_eigval"):
             self.later("allow_neg_eigval=True", "allow_neg_eigval=False")
-        for name in ("layout", "output_layout", "input_layout"):
-            if get(name) in ("NTD", "TND"):
-                self.later(f"{name}={get(name)!r}", "'BNSD' or 'BSND'")
-        for name in ("cu_seqlens", "chunk_indices"):
-            if get(name) is not None:
-                self.later(f"{name} (packed sequences)", f"dense input and {name}=None")
         if get("use_gate_in_kernel") is False:
             self.later("use_gate_in_kernel=False", f"the raw gate: {FULL_CALL}")
         if get("safe_gate") is False:
@@ -137,6 +136,45 @@ class Checker:
         if get("state_v_first") and short in ("", "bwd_finalize"):
             self.later("state_v_first=True", "state_v_first=False")
 
+    # -- layouts and packed sequences -------------------------------------------------------------
+
+    def rank(self, stage, values):
+        """Whether the call has a batch axis: its layout says so, or else its first tensor."""
+        layouts = [attr.name for attr in stage.attrs if attr.choices == LAYOUTS]
+        if layouts:
+            first, *others = layouts
+            self.rank3 = values[first] in RANK3_LAYOUTS
+            for name in others:
+                if (values[name] in RANK3_LAYOUTS) != self.rank3:
+                    expected = f"one of {', '.join(self._layouts())} ({first} is {values[first]!r})"
+                    self.value_error(name, expected, repr(values[name]))
+        elif "T" in stage.inputs[0].dims and isinstance(values[stage.inputs[0].name], ms.Tensor):
+            self.rank3 = len(values[stage.inputs[0].name].shape) == 3
+        if self.rank3:
+            self.set_size("B", 1, "no batch axis")
+            self.set_size("N", 1, "no batch axis and no cu_seqlens")
+
+    def packed(self, stage, values):
+        """Replaces cu_seqlens and chunk_indices by lists of ints, and derives N and Nc."""
+        if values.get("cu_seqlens") is None:
+            return
+        first_only = stage.name == "pre_process_bwd"
+        bounds = read_bounds(self, values["cu_seqlens"], first_only)
+        self.bounds = values["cu_seqlens"] = bounds
+        self.is_stretch = first_only and len(bounds) == 2
+        self.set_size("N", len(bounds) - 1, "the sequences of cu_seqlens")
+        if "chunk_indices" in values:
+            pairs = read_pairs(self, values["chunk_indices"], bounds, CHUNK_SIZE)
+            values["chunk_indices"] = pairs
+            self.set_size("Nc", len(pairs) // 2, "the chunks of cu_seqlens")
+
+    def _packed_tokens(self, tokens, origin):
+        last = self.bounds[-1]
+        if self.is_stretch and last > tokens:
+            self.value_error("cu_seqlens", f"its last entry to be at most T = {tokens}", last)
+        if not self.is_stretch and last != tokens:
+            self.value_error("cu_seqlens", f"its last entry to be T = {tokens} ({origin})", last)
+
     # -- tensors ----------------------------------------------------------------------------------
 
     def tensor(self, spec, value, values):
@@ -147,9 +185,7 @@ class Checker:
             expected = "a mindspore.Tensor" + (" or None" if spec.optional else "")
             self.type_error(name, expected, _describe(value))
         self._dtype(spec, value)
-        layout = values[spec.layout] if spec.layout else "BNSD"
-        v_first = spec.state and values.get("state_v_first", False)
-        self._shape(name, ordered_dims(spec.dims, layout, v_first), value.shape, spec.flat)
+        self._shape(name, placed_dims(spec, values, self.rank3), value.shape, spec.flat)
 
     def _dtype(self, spec, value):
         name, dtype = spec.name, value.dtype
@@ -177,7 +213,8 @@ class Checker:
             text = f"{expected} or [{math.prod(expected)}]"
             self.value_error(name, f"shape {text} ({symbols}, {self._origin(dims[0])})", shape)
         if len(shape) != len(dims) and None in expected:
-            self.value_error(name, f"{len(dims)} dimensions ({symbols})", f"shape {shape}")
+            hint = "" if "T" not in dims else f"; as layouts {' and '.join(self._layouts())}"
+            self.value_error(name, f"{len(dims)} dimensions ({symbols}{hint})", f"shape {shape}")
         for i, dim in enumerate(dims[: len(shape)]):
             if expected[i] is None:
                 self._new_size(name, dim, shape[i], symbols, shape)
@@ -187,6 +224,9 @@ class Checker:
             wrong = [d for d, e, s in zip(dims, expected, shape) if e != s] if same_rank else []
             where = f" with {self._origin(wrong[0])}" if wrong else ""
             self.value_error(name, f"shape {expected} ({symbols}{where})", shape)
+
+    def _layouts(self):
+        return [layout for layout in LAYOUTS if (layout in RANK3_LAYOUTS) == self.rank3]
 
     def _origin(self, dim):
         size = self.sizes[dim.split("+")[0]]
@@ -200,19 +240,15 @@ class Checker:
         if got < least:
             self.value_error(name, f"shape {symbols} with {dim} >= {least}", shape)
         self.set_size(dim, got, f"as in {name}")
-        if dim == "B":
+        if dim == "B" and self.bounds is not None:
+            self.rules(self.stage, {"cu_seqlens": self.bounds}, sizes=True)  # before N is compared
+        elif dim == "B":
             self.set_size("N", got, f"the batch size of {name}")
-        if dim == "T":
+        if dim == "T" and self.bounds is not None:
+            self._packed_tokens(got, self.sizes["T"].origin)
+        elif dim == "T":
             chunks = -(-got // CHUNK_SIZE)
             self.set_size("Nc", chunks, f"ceil(T / {CHUNK_SIZE}) with T as in {name}")
-
-    def later_sizes(self, grouped):
-        """Other head counts come later, but for the stages that take `grouped` heads."""
-        if "Hk" in self.sizes and self.size("Hk") != self.size("Hv") and not grouped:
-            self.later(
-                f"grouped heads (Hk = {self.size('Hk')} < Hv = {self.size('Hv')})",
-                "equal numbers of heads in q, k and v",
-            )
 
 
 def _describe(value):
@@ -224,7 +260,7 @@ def _describe(value):
 
 def check_stage(stage, values, function=None):
     """Checks a stage's arguments; returns them with attributes normalised, and the Checker."""
-    checker = Checker(function or stage.function)
+    checker = Checker(function or stage.function, stage.name)
     values = dict(values)
     for attr in stage.attrs:
         values[attr.name] = checker.attribute(attr, values[attr.name])
@@ -238,10 +274,11 @@ def check_stage(stage, values, function=None):
             checker.type_error(spec.name, "a mindspore.Tensor", "None")
     checker.rules(stage.name, values, sizes=False)
     checker.later_options(values)
+    checker.rank(stage, values)
+    checker.packed(stage, values)
     for spec in tensors:
         checker.tensor(spec, values[spec.name], values)
     checker.rules(stage.name, values, sizes=True)
-    checker.later_sizes(grouped=stage.name == "bwd_finalize")
     if stage.in_place is not None and not values[stage.in_place].is_contiguous():
         expected = "a contiguous Tensor, as it is updated in place"
         checker.value_error(stage.in_place, expected, "a view")
@@ -249,4 +286,6 @@ def check_stage(stage, values, function=None):
 
 
 def host_arrays(stage, values):
-    return [values[spec.name] for spec in stage.inputs if isinstance(spec, HostArraySpec)]
+    """An array of nothing, the chunks of empty sequences, is as good as none."""
+    arrays = [values[spec.name] for spec in stage.inputs if isinstance(spec, HostArraySpec)]
+    return [array or None for array in arrays]

@@ -19,10 +19,7 @@ from .forward_stages import (
     npu_chunk_kda_fwd_prepare,
 )
 from .stage_call import launches_together
-from .stage_table import FWD_PREPARE
-
-# Token-major whatever the input's layout, so the output's gradient arrives token-major too.
-OUTPUT_LAYOUT = "BSND"
+from .stage_table import FWD_PREPARE, RANK3_LAYOUTS
 
 TENSORS = ("q", "k", "v", "g", "beta", "a_log", "dt_bias", "initial_state")
 
@@ -45,10 +42,21 @@ class Options:
     allow_neg_eigval: bool
     use_exp2: bool
     disable_recompute: bool
+    cu_seqlens: list | None
+    chunk_indices: list | None
 
     @property
     def recompute(self):
         return not self.disable_recompute
+
+    @property
+    def output_layout(self):
+        """Token-major whatever the input's layout, so the output's gradient arrives so too."""
+        return "TND" if self.layout in RANK3_LAYOUTS else "BSND"
+
+    @property
+    def packing(self):
+        return {"cu_seqlens": self.cu_seqlens, "chunk_indices": self.chunk_indices}
 
 
 def _will_differentiate(tensors, needs_input_grad):
@@ -96,6 +104,7 @@ def _prepare(inputs, options, backward_mode):
         lower_bound=options.lower_bound,
         use_exp2=options.use_exp2,
         backward_mode=backward_mode,
+        **options.packing,
     )
     return dict(zip((spec.name for spec in FWD_PREPARE.outputs), slots, strict=True))
 
@@ -112,6 +121,7 @@ def _scan(caches, initial_state, options, output_final_state):
         chunk_size=options.chunk_size,
         use_exp2=options.use_exp2,
         state_v_first=options.state_v_first,
+        **options.packing,
     )
     caches.update(h=h, v_new=v_new)
     return final_state
@@ -127,8 +137,9 @@ def _forward_stages(inputs, options, backward_mode):
         caches["aqk"],
         caches["v_new"],
         caches["h"],
-        output_layout=OUTPUT_LAYOUT,
+        output_layout=options.output_layout,
         state_v_first=options.state_v_first,
+        **options.packing,
     )
     return o, final_state, caches
 
@@ -155,9 +166,10 @@ def _backward_stages(inputs, caches, d_o, dht, options, needs):
         d_o,
         caches["h"],
         scale=options.scale,
-        layout=OUTPUT_LAYOUT,
+        layout=options.output_layout,
         chunk_size=options.chunk_size,
         state_v_first=options.state_v_first,
+        **options.packing,
     )
     dh, dh0, dv_scan = npu_chunk_kda_bwd_dhu(
         caches.pop("qg"),
@@ -172,7 +184,8 @@ def _backward_stages(inputs, caches, d_o, dht, options, needs):
         dht=dht,
         use_exp2=options.use_exp2,
         state_v_first=options.state_v_first,
-        layout=OUTPUT_LAYOUT,
+        layout=options.output_layout,
+        **options.packing,
     )
     del dv_local
     if not _finalizes(needs):
@@ -206,6 +219,7 @@ def _backward_stages(inputs, caches, d_o, dht, options, needs):
         allow_neg_eigval=options.allow_neg_eigval,
         output_layout=options.layout,
         input_layout=options.layout,
+        **options.packing,
     )
     return dh0, grads
 

@@ -21,6 +21,18 @@ from typing import Any
 HEAD_DIM = 128
 CHUNK_SIZE = 64
 SIZES = ("B", "Hk", "Hv", "R")
+# The functions that take packed sequences.
+PACKED = (
+    "chunk_kda",
+    "fwd_prepare",
+    "pre_process_fwd",
+    "fwd_h",
+    "fwd_finalize",
+    "bwd_prepare",
+    "pre_process_bwd",
+    "bwd_dhu",
+    "bwd_finalize",
+)
 
 Call = Mapping[str, Any]
 
@@ -126,6 +138,22 @@ RULES: tuple[Rule, ...] = (
         ("Hk", "Hv"),
         lambda c: c["Hk"] <= c["Hv"] and c["Hv"] % c["Hk"] == 0,
         got=lambda c: f"Hk = {c['Hk']}, Hv = {c['Hv']}",
+    ),
+    Rule(
+        "B",
+        "1 with cu_seqlens",
+        ("B", "cu_seqlens"),
+        lambda c: c["B"] == 1 or c["cu_seqlens"] is None,
+        when="cu_seqlens given",
+        only=tuple(name for name in PACKED if name != "pre_process_bwd"),  # whose B is always 1
+    ),
+    Rule(
+        "chunk_indices",
+        "None without cu_seqlens",
+        ("chunk_indices", "cu_seqlens"),
+        lambda c: c["chunk_indices"] is None or c["cu_seqlens"] is not None,
+        when="cu_seqlens=None",
+        got=lambda c: f"a {type(c['chunk_indices']).__name__}",
     ),
     Rule(
         "B",

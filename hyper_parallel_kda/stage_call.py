@@ -58,7 +58,10 @@ def run_stage(stage, values, function=None):
         return (inputs[position],)
     sizes = checker.numbers()
     outputs = [
-        (_output_dtype(spec, values, checker), list(output_shape(spec, values, sizes)))
+        (
+            _output_dtype(spec, values, checker),
+            list(output_shape(spec, values, sizes, checker.rank3)),
+        )
         if is_present(spec, values)
         else None
         for spec in stage.outputs

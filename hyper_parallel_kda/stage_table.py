@@ -8,7 +8,9 @@ that build scripts can load it by path.
 
 Dimension symbols
     B batch, T tokens, Hk query/key heads, Hv value heads, K key width, V value width, C chunk
-    length, Nc chunks per batch row (``ceil(T / C)``), N sequences (= B for dense input), R ranks.
+    length, Nc chunks per batch row (``ceil(T / C)``; packed: of all sequences), N sequences (= B
+    for dense input), R ranks. In a call of rank 3 tensors with a T axis have no B axis; chunk
+    states keep theirs, B = 1.
 Dtypes
     ``io``: the dtype of q, k, v. ``fp32``. ``io|fp32``: either. ``=name``: that input's dtype.
 """
@@ -23,6 +25,7 @@ from typing import Any
 REQUIRED = object()
 
 LAYOUTS = ("BNSD", "BSND", "NTD", "TND")
+RANK3_LAYOUTS = ("NTD", "TND")
 BACKWARD_MODES = ("none", "forward", "recompute", "save")
 
 Present = Callable[[Mapping[str, Any]], bool]
@@ -420,13 +423,24 @@ def evaluate_dims(dims: tuple[str, ...], sizes: Mapping[str, int]) -> tuple[int,
     return tuple(sum(sizes[part] for part in dim.split("+")) for dim in dims)
 
 
+def placed_dims(
+    spec: TensorSpec, values: Mapping[str, Any], rank3: bool = False
+) -> tuple[str, ...]:
+    """The symbols of a tensor's axes, given the call's attribute values. ``rank3``: without a batch
+    axis, which layout attributes say already where a stage has them."""
+    layout = "BNSD"
+    if spec.layout:
+        layout = values[spec.layout]
+    elif rank3 and "T" in spec.dims:
+        layout = "NTD"
+    return ordered_dims(spec.dims, layout, spec.state and bool(values.get("state_v_first", False)))
+
+
 def output_shape(
-    spec: TensorSpec, values: Mapping[str, Any], sizes: Mapping[str, int]
+    spec: TensorSpec, values: Mapping[str, Any], sizes: Mapping[str, int], rank3: bool = False
 ) -> tuple[int, ...]:
     """Shape of an output, given the call's attribute values and the dimension sizes."""
-    layout = values[spec.layout] if spec.layout else "BNSD"
-    v_first = spec.state and bool(values.get("state_v_first", False))
-    return evaluate_dims(ordered_dims(spec.dims, layout, v_first), sizes)
+    return evaluate_dims(placed_dims(spec, values, rank3), sizes)
 
 
 def is_present(spec: TensorSpec, values: Mapping[str, Any]) -> bool:

@@ -29,24 +29,20 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Operand dh = tiling.Output(kDh, "dh");
     const kda::Operand dh0 = tiling.OptionalOutput(kDh0, "dh0");
     const kda::Operand dvScan = tiling.Output(kDvScan, "dv_scan");
-    tiling.RefusePacked(kCuSeqlens, kChunkIndices);
     const bool vFirst = tiling.Bool(kStateVFirst, "state_v_first");
-    const bool tokenMajor = tiling.IsTokenMajor("layout", tiling.String(kLayout, "layout"));
 
-    kda::CheckScanInputs(tiling, q, inputs);
-    const int64_t heads = inputs.k.Dim(1);
-    const kda::ChunkGeometry geometry = tiling.Geometry(
-        inputs.k.Dim(0), inputs.k.Dim(2), heads, heads, tiling.Int(kChunkSize, "chunk_size"));
-    tiling.Expect(grad, ge::DT_BF16,
-                  kda::StageTiling::RowDims(tokenMajor, geometry.batch, heads, geometry.tokens,
-                                            kda::kValueDim));
+    const kda::Layout layout = tiling.ReadLayout(kLayout, "layout");
+    const kda::CallSizes sizes = kda::CheckScanInputs(tiling, q, layout.rank3, inputs);
+    const kda::ChunkGeometry geometry =
+        tiling.Geometry(sizes, tiling.Int(kChunkSize, "chunk_size"), kCuSeqlens, kChunkIndices);
+    tiling.Expect(grad, ge::DT_BF16, kda::RowDims(layout, sizes, sizes.valueHeads, kda::kValueDim));
     tiling.ExpectType(h0, ge::DT_FLOAT, ge::DT_BF16);
     tiling.ExpectShape(h0, kda::SequenceStateDims(geometry));
     tiling.ExpectType(dht, ge::DT_FLOAT, ge::DT_BF16);
     tiling.ExpectShape(dht, kda::SequenceStateDims(geometry));
     tiling.Expect(dh, ge::DT_BF16, kda::ChunkStateDims(geometry));
     tiling.Expect(dh0, ge::DT_FLOAT, kda::SequenceStateDims(geometry));
-    tiling.Expect(dvScan, ge::DT_BF16, kda::ValueRowDims(geometry));
+    tiling.Expect(dvScan, ge::DT_BF16, inputs.base.dims);
     if (h0.present != dh0.present) {
         tiling.Fail("dh0: expected exactly when h0 is given, got %s",
                     dh0.present ? "dh0 without h0" : "h0 without dh0");
@@ -60,8 +56,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
         return ge::GRAPH_FAILED;
     }
     kda::FillScan(tiling, &data->scan, geometry, kda::kValueDim);
-    data->scan.gradLayout =
-        kda::StageTiling::RowLayout(tokenMajor, heads, geometry.tokens, kda::kValueDim);
+    data->scan.gradLayout = kda::RowLayout(layout, sizes, sizes.valueHeads, kda::kValueDim);
     data->scan.scale = scale;
     data->scan.gateFactor = gateFactor;
     data->scan.initialKind = kda::InitialKind(dht);
@@ -72,14 +67,15 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
 }
 
 ge::graphStatus InferShape(gert::InferShapeContext* context) {
-    const gert::Shape* k = context->GetInputShape(kK);
-    const int64_t* chunkSize = context->GetAttrs()->GetAttrPointer<int64_t>(kChunkSize);
-    const int64_t chunks = (k->GetDim(2) + *chunkSize - 1) / *chunkSize;
-    *context->GetOutputShape(kDh) =
-        gert::Shape({k->GetDim(0), chunks, k->GetDim(1), kda::kKeyDim, kda::kValueDim});
-    kda::InferOptional(context, kDh0,
-                       gert::Shape({k->GetDim(0), k->GetDim(1), kda::kKeyDim, kda::kValueDim}));
-    *context->GetOutputShape(kDvScan) = *context->GetInputShape(kDv);
+    kda::CallSizes sizes = kda::CallSizes();
+    if (!kda::InferCacheSizes(context, kK, &sizes)) {
+        return ge::GRAPH_FAILED;
+    }
+    const int64_t chunks = kda::InferChunks(context, kCuSeqlens, kChunkIndices, sizes.tokens);
+    const int64_t sequences = kda::InferSequences(context, kCuSeqlens, sizes.batch);
+    kda::Infer(context, kDh, {sizes.batch, chunks, sizes.valueHeads, kda::kKeyDim, kda::kValueDim});
+    kda::Infer(context, kDh0, {sequences, sizes.valueHeads, kda::kKeyDim, kda::kValueDim});
+    kda::Infer(context, kDvScan, kda::CacheDims(sizes, sizes.valueHeads, kda::kValueDim));
     return ge::GRAPH_SUCCESS;
 }
 

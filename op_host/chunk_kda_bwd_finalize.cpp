@@ -53,7 +53,6 @@ void RefuseOptions(kda::StageTiling& tiling) {
     tiling.Refuse(!tiling.Bool(kUseGate, "use_gate_in_kernel"), "use_gate_in_kernel=False");
     tiling.Refuse(!tiling.Bool(kUseExp2, "use_exp2"), "use_exp2=False");
     tiling.Refuse(tiling.Bool(kStateVFirst, "state_v_first"), "state_v_first");
-    tiling.RefusePacked(kCu, kIndices);
 }
 
 ge::graphStatus TilingFunc(gert::TilingContext* context) {
@@ -92,33 +91,29 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     kda::ExpectBetaOptions(tiling, betaSigmoid, negEigval);
     kda::ExpectGateOptions(tiling, tiling.Bool(kUseGate, "use_gate_in_kernel"), aLog, dtBias);
     RefuseOptions(tiling);
-    const bool outTokenMajor =
-        tiling.IsTokenMajor("output_layout", tiling.String(kOutputLayout, "output_layout"));
-    const bool inTokenMajor =
-        tiling.IsTokenMajor("input_layout", tiling.String(kInputLayout, "input_layout"));
+    const kda::Layout out = tiling.ReadLayout(kOutputLayout, "output_layout");
+    const kda::Layout in =
+        tiling.ReadLayout(kInputLayout, "input_layout", kOutputLayout, "output_layout");
 
-    tiling.ExpectRank(q, 4);
-    const int64_t batch = q.Dim(0);
-    const int64_t keyHeads = q.Dim(1);
-    const int64_t tokens = q.Dim(2);
-    const kda::Dims keyRows = {batch, keyHeads, tokens, kda::kKeyDim};
+    kda::CallSizes sizes = tiling.Sizes(q, kda::CacheLayout(out.rank3));
+    const int64_t keyHeads = sizes.keyHeads;
+    const kda::Dims keyRows = kda::CacheDims(sizes, keyHeads, kda::kKeyDim);
     tiling.Expect(q, ge::DT_BF16, keyRows);
     tiling.Expect(k, ge::DT_BF16, keyRows);
-    tiling.ExpectRank(v, 4);
-    const int64_t heads = v.Dim(inTokenMajor ? 2 : 1);
+    sizes.valueHeads = tiling.Sizes(v, in).valueHeads;
+    const int64_t heads = sizes.valueHeads;
     const kda::ChunkGeometry geometry =
-        tiling.Geometry(batch, tokens, heads, keyHeads, tiling.Int(kChunkSize, "chunk_size"));
+        tiling.Geometry(sizes, tiling.Int(kChunkSize, "chunk_size"), kCu, kIndices);
     const int64_t keyDim = kda::kKeyDim;
     const int64_t valueDim = kda::kValueDim;
-    const kda::Dims cacheRows = {batch, heads, tokens, keyDim};  // K = V
-    const kda::Dims scores = {batch, heads, tokens, kda::kChunkRows};
-    const kda::Dims states = {batch, geometry.chunksPerBatchRow, heads, keyDim, valueDim};
-    tiling.Expect(v, ge::DT_BF16,
-                  kda::StageTiling::RowDims(inTokenMajor, batch, heads, tokens, valueDim));
+    const kda::Dims cacheRows = kda::CacheDims(sizes, heads, keyDim);  // K = V
+    const kda::Dims scores = kda::CacheDims(sizes, heads, kda::kChunkRows);
+    const kda::Dims states = {sizes.batch, geometry.chunksPerBatchRow, heads, keyDim, valueDim};
+    tiling.Expect(v, ge::DT_BF16, kda::RowDims(in, sizes, heads, valueDim));
     tiling.Expect(gk, ge::DT_FLOAT, cacheRows);
     tiling.ExpectType(rawG, ge::DT_BF16, ge::DT_FLOAT);
-    tiling.ExpectShape(rawG, kda::StageTiling::RowDims(inTokenMajor, batch, heads, tokens, keyDim));
-    tiling.Expect(beta, ge::DT_FLOAT, {batch, heads, tokens});
+    tiling.ExpectShape(rawG, kda::RowDims(in, sizes, heads, keyDim));
+    tiling.Expect(beta, ge::DT_FLOAT, kda::CacheDims(sizes, heads));
     kda::ExpectGateParameters(tiling, aLog, dtBias, heads);
     tiling.Expect(akk, ge::DT_BF16, scores);
     tiling.Expect(vNew, ge::DT_BF16, cacheRows);
@@ -127,18 +122,15 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     tiling.Expect(dvScan, ge::DT_BF16, cacheRows);
     tiling.Expect(dAqk, ge::DT_FLOAT, scores);
     tiling.Expect(dqRaw, ge::DT_FLOAT, cacheRows);
-    tiling.Expect(qRstd, ge::DT_FLOAT, {batch, keyHeads, tokens});
-    tiling.Expect(kRstd, ge::DT_FLOAT, {batch, keyHeads, tokens});
+    tiling.Expect(qRstd, ge::DT_FLOAT, kda::CacheDims(sizes, keyHeads));
+    tiling.Expect(kRstd, ge::DT_FLOAT, kda::CacheDims(sizes, keyHeads));
     kda::ExpectNorms(tiling, qRstd, kRstd);
-    const kda::Dims outKeyRows =
-        kda::StageTiling::RowDims(outTokenMajor, batch, keyHeads, tokens, keyDim);
-    const kda::Dims outRows =
-        kda::StageTiling::RowDims(outTokenMajor, batch, heads, tokens, keyDim);
+    const kda::Dims outKeyRows = kda::RowDims(out, sizes, keyHeads, keyDim);
+    const kda::Dims outRows = kda::RowDims(out, sizes, heads, keyDim);
     tiling.Expect(dq, ge::DT_BF16, outKeyRows);
     tiling.Expect(dk, ge::DT_BF16, outKeyRows);
     tiling.Expect(dv, ge::DT_BF16, outRows);
-    tiling.Expect(dbeta, ge::DT_FLOAT,
-                  kda::StageTiling::RowDims(outTokenMajor, batch, heads, tokens));
+    tiling.Expect(dbeta, ge::DT_FLOAT, kda::RowDims(out, sizes, heads));
     tiling.Expect(dg, rawG.type, outRows);
     tiling.Expect(daLog, ge::DT_FLOAT, {heads});
     tiling.Expect(ddtBias, ge::DT_FLOAT, {heads, keyDim});
@@ -148,12 +140,12 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
         return ge::GRAPH_FAILED;
     }
     data->geometry = geometry;
-    data->value = kda::StageTiling::RowLayout(inTokenMajor, heads, tokens, valueDim);
-    data->gate = kda::StageTiling::RowLayout(inTokenMajor, heads, tokens, keyDim);
-    data->keyGrad = kda::StageTiling::RowLayout(outTokenMajor, keyHeads, tokens, keyDim);
-    data->valueGrad = kda::StageTiling::RowLayout(outTokenMajor, heads, tokens, valueDim);
-    data->gateGrad = kda::StageTiling::RowLayout(outTokenMajor, heads, tokens, keyDim);
-    data->betaGrad = kda::StageTiling::RowLayout(outTokenMajor, heads, tokens, 1);
+    data->value = kda::RowLayout(in, sizes, heads, valueDim);
+    data->gate = kda::RowLayout(in, sizes, heads, keyDim);
+    data->keyGrad = kda::RowLayout(out, sizes, keyHeads, keyDim);
+    data->valueGrad = kda::RowLayout(out, sizes, heads, valueDim);
+    data->gateGrad = kda::RowLayout(out, sizes, heads, keyDim);
+    data->betaGrad = kda::RowLayout(out, sizes, heads, 1);
     data->scale = scale;
     data->lowerBound = lowerBound;
     data->betaScale = negEigval ? 2.0f : 1.0f;
@@ -171,35 +163,23 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
 }
 
-gert::Shape Permuted(const gert::Shape& shape, bool swapHeadsAndTokens, size_t rank) {
-    gert::Shape out;
-    out.SetDimNum(rank);
-    for (size_t i = 0; i < rank; ++i) {
-        const size_t from = swapHeadsAndTokens && (i == 1 || i == 2) ? 3 - i : i;
-        out.SetDim(i, shape.GetDim(from));
-    }
-    return out;
-}
-
 ge::graphStatus InferShape(gert::InferShapeContext* context) {
-    const gert::RuntimeAttrs* attrs = context->GetAttrs();
-    const char* layout = attrs == nullptr ? nullptr : attrs->GetAttrPointer<char>(kOutputLayout);
-    const bool tokenMajor = layout != nullptr && std::string(layout) == "BSND";
-    const gert::Shape& key = *context->GetInputShape(kQ);
-    const gert::Shape& gk = *context->GetInputShape(kGk);
-    *context->GetOutputShape(kDq) = Permuted(key, tokenMajor, 4);
-    *context->GetOutputShape(kDk) = Permuted(key, tokenMajor, 4);
-    *context->GetOutputShape(kDv) = Permuted(gk, tokenMajor, 4);
-    *context->GetOutputShape(kDbeta) = Permuted(gk, tokenMajor, 3);
-    *context->GetOutputShape(kDg) = Permuted(gk, tokenMajor, 4);
-    gert::Shape perHead;
-    perHead.SetDimNum(1);
-    perHead.SetDim(0, gk.GetDim(1));
-    kda::InferOptional(context, kDaLog, perHead);
-    perHead.SetDimNum(2);
-    perHead.SetDim(0, gk.GetDim(1));
-    perHead.SetDim(1, gk.GetDim(3));
-    kda::InferOptional(context, kDdtBias, perHead);
+    kda::Layout layout = kda::Layout();
+    kda::CallSizes keys = kda::CallSizes();
+    kda::CallSizes sizes = kda::CallSizes();
+    if (!kda::InferLayout(context, kOutputLayout, &layout) ||
+        !kda::InferSizes(context, kQ, kda::CacheLayout(layout.rank3), &keys) ||
+        !kda::InferSizes(context, kGk, kda::CacheLayout(layout.rank3), &sizes)) {
+        return ge::GRAPH_FAILED;
+    }
+    const int64_t heads = sizes.valueHeads;
+    kda::Infer(context, kDq, kda::RowDims(layout, keys, keys.keyHeads, kda::kKeyDim));
+    kda::Infer(context, kDk, kda::RowDims(layout, keys, keys.keyHeads, kda::kKeyDim));
+    kda::Infer(context, kDv, kda::RowDims(layout, sizes, heads, kda::kValueDim));
+    kda::Infer(context, kDbeta, kda::RowDims(layout, sizes, heads));
+    kda::Infer(context, kDg, kda::RowDims(layout, sizes, heads, kda::kKeyDim));
+    kda::Infer(context, kDaLog, {heads});
+    kda::Infer(context, kDdtBias, {heads, kda::kKeyDim});
     return ge::GRAPH_SUCCESS;
 }
 

@@ -26,33 +26,29 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Operand dqRaw = tiling.Output(kDqRaw, "dq_raw");
     const float scale = tiling.Float(kScale, "scale");
     kda::ExpectScale(tiling, scale);
-    const bool tokenMajor = tiling.IsTokenMajor("layout", tiling.String(kLayout, "layout"));
-    tiling.RefusePacked(kCu, kIndices);
     const bool vFirst = tiling.Bool(kStateVFirst, "state_v_first");
 
-    tiling.ExpectRank(aqk, 4);
-    const int64_t batch = aqk.Dim(0);
-    const int64_t heads = aqk.Dim(1);
-    const int64_t tokens = aqk.Dim(2);
+    const kda::Layout layout = tiling.ReadLayout(kLayout, "layout");
+    const kda::CallSizes sizes = tiling.Sizes(aqk, kda::CacheLayout(layout.rank3));
+    const int64_t heads = sizes.valueHeads;
     const kda::ChunkGeometry geometry =
-        tiling.Geometry(batch, tokens, heads, heads, tiling.Int(kChunkSize, "chunk_size"));
-    const kda::Dims rows = {batch, heads, tokens, kda::kValueDim};
-    const kda::Dims scores = {batch, heads, tokens, kda::kChunkRows};
+        tiling.Geometry(sizes, tiling.Int(kChunkSize, "chunk_size"), kCu, kIndices);
+    const kda::Dims rows = kda::CacheDims(sizes, heads, kda::kValueDim);
+    const kda::Dims scores = kda::CacheDims(sizes, heads, kda::kChunkRows);
     tiling.Expect(aqk, ge::DT_BF16, scores);
     tiling.Expect(vNew, ge::DT_BF16, rows);
-    tiling.Expect(outputGrad, ge::DT_BF16,
-                  kda::StageTiling::RowDims(tokenMajor, batch, heads, tokens, kda::kValueDim));
+    tiling.Expect(outputGrad, ge::DT_BF16, kda::RowDims(layout, sizes, heads, kda::kValueDim));
     tiling.Expect(h, ge::DT_BF16,
-                  {batch, geometry.chunksPerBatchRow, heads, kda::kKeyDim, kda::kValueDim});
+                  {sizes.batch, geometry.chunksPerBatchRow, heads, kda::kKeyDim, kda::kValueDim});
     tiling.Expect(dAqk, ge::DT_FLOAT, scores);
     tiling.Expect(dvLocal, ge::DT_BF16, rows);
-    tiling.Expect(dqRaw, ge::DT_FLOAT, {batch, heads, tokens, kda::kKeyDim});
+    tiling.Expect(dqRaw, ge::DT_FLOAT, kda::CacheDims(sizes, heads, kda::kKeyDim));
     ChunkKdaBwdPrepareTilingData* data = tiling.Data<ChunkKdaBwdPrepareTilingData>();
     if (!tiling.Ok()) {
         return ge::GRAPH_FAILED;
     }
     data->geometry = geometry;
-    data->outputGrad = kda::StageTiling::RowLayout(tokenMajor, heads, tokens, kda::kValueDim);
+    data->outputGrad = kda::RowLayout(layout, sizes, heads, kda::kValueDim);
     data->scale = scale;
     data->stateVFirst = vFirst ? 1 : 0;
     const int64_t scoreBytes = kda::kChunkRows * kda::kChunkRows * sizeof(float);

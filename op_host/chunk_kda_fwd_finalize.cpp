@@ -2,6 +2,7 @@
 // Copyright 2026 The hyper_parallel_kda authors
 
 // Stage 4: the output, from the chunk states.
+#include "common/infer.h"
 #include "common/op_params.h"
 #include "common/stage_tiling.h"
 #include "../op_kernel/chunk_kda_fwd_finalize_tiling_data.h"
@@ -19,30 +20,24 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Operand vNew = tiling.Input(kVNew, "v_new");
     const kda::Operand h = tiling.Input(kH, "h");
     const kda::Operand o = tiling.Output(0, "o");
-    const bool tokenMajor =
-        tiling.IsTokenMajor("output_layout", tiling.String(kOutputLayout, "output_layout"));
-    tiling.RefusePacked(kCu, kIndices);
     const bool vFirst = tiling.Bool(kStateVFirst, "state_v_first");
 
-    tiling.ExpectRank(qgScaled, 4);
-    const int64_t batch = qgScaled.Dim(0);
-    const int64_t heads = qgScaled.Dim(1);
-    const int64_t tokens = qgScaled.Dim(2);
-    const kda::ChunkGeometry geometry =
-        tiling.Geometry(batch, tokens, heads, heads, kda::kChunkRows);
-    tiling.Expect(qgScaled, ge::DT_BF16, {batch, heads, tokens, kda::kKeyDim});
-    tiling.Expect(aqk, ge::DT_BF16, {batch, heads, tokens, kda::kChunkRows});
-    tiling.Expect(vNew, ge::DT_BF16, {batch, heads, tokens, kda::kValueDim});
+    const kda::Layout layout = tiling.ReadLayout(kOutputLayout, "output_layout");
+    const kda::CallSizes sizes = tiling.Sizes(qgScaled, kda::CacheLayout(layout.rank3));
+    const int64_t heads = sizes.valueHeads;
+    const kda::ChunkGeometry geometry = tiling.Geometry(sizes, kda::kChunkRows, kCu, kIndices);
+    tiling.Expect(qgScaled, ge::DT_BF16, kda::CacheDims(sizes, heads, kda::kKeyDim));
+    tiling.Expect(aqk, ge::DT_BF16, kda::CacheDims(sizes, heads, kda::kChunkRows));
+    tiling.Expect(vNew, ge::DT_BF16, kda::CacheDims(sizes, heads, kda::kValueDim));
     tiling.Expect(h, ge::DT_BF16,
-                  {batch, geometry.chunksPerBatchRow, heads, kda::kKeyDim, kda::kValueDim});
-    tiling.Expect(o, ge::DT_BF16,
-                  kda::StageTiling::RowDims(tokenMajor, batch, heads, tokens, kda::kValueDim));
+                  {sizes.batch, geometry.chunksPerBatchRow, heads, kda::kKeyDim, kda::kValueDim});
+    tiling.Expect(o, ge::DT_BF16, kda::RowDims(layout, sizes, heads, kda::kValueDim));
     ChunkKdaFwdFinalizeTilingData* data = tiling.Data<ChunkKdaFwdFinalizeTilingData>();
     if (!tiling.Ok()) {
         return ge::GRAPH_FAILED;
     }
     data->geometry = geometry;
-    data->output = kda::StageTiling::RowLayout(tokenMajor, heads, tokens, kda::kValueDim);
+    data->output = kda::RowLayout(layout, sizes, heads, kda::kValueDim);
     data->stateVFirst = vFirst ? 1 : 0;
     data->reserved = 0;
     tiling.Launch(tiling.BlockCount(geometry.totalChunks * heads), 0, 0, false);
@@ -50,14 +45,13 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
 }
 
 ge::graphStatus InferShape(gert::InferShapeContext* context) {
-    const gert::Shape* rows = context->GetInputShape(kVNew);
-    const char* layout = context->GetAttrs()->GetAttrPointer<char>(kOutputLayout);
-    if (rows->GetDimNum() != 4 || layout == nullptr) {
+    kda::Layout layout = kda::Layout();
+    kda::CallSizes sizes = kda::CallSizes();
+    if (!kda::InferLayout(context, kOutputLayout, &layout) ||
+        !kda::InferSizes(context, kVNew, kda::CacheLayout(layout.rank3), &sizes)) {
         return ge::GRAPH_FAILED;
     }
-    const bool tokenMajor = std::string(layout) == "BSND";
-    *context->GetOutputShape(0) = gert::Shape({rows->GetDim(0), rows->GetDim(tokenMajor ? 2 : 1),
-                                               rows->GetDim(tokenMajor ? 1 : 2), rows->GetDim(3)});
+    kda::Infer(context, 0, kda::RowDims(layout, sizes, sizes.valueHeads, kda::kValueDim));
     return ge::GRAPH_SUCCESS;
 }
 

@@ -25,17 +25,15 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Operand h = tiling.Output(kH, "h");
     const kda::Operand vNew = tiling.Output(kVNew, "v_new");
     const kda::Operand finalState = tiling.OptionalOutput(kFinalState, "final_state");
-    tiling.RefusePacked(kCuSeqlens, kChunkIndices);
     const bool vFirst = tiling.Bool(kStateVFirst, "state_v_first");
 
-    kda::CheckScanInputs(tiling, inputs.k, inputs);
-    const int64_t heads = inputs.k.Dim(1);
-    const kda::ChunkGeometry geometry = tiling.Geometry(
-        inputs.k.Dim(0), inputs.k.Dim(2), heads, heads, tiling.Int(kChunkSize, "chunk_size"));
+    const kda::CallSizes sizes = kda::CheckScanInputs(tiling, inputs);
+    const kda::ChunkGeometry geometry =
+        tiling.Geometry(sizes, tiling.Int(kChunkSize, "chunk_size"), kCuSeqlens, kChunkIndices);
     tiling.ExpectType(initial, ge::DT_FLOAT, ge::DT_BF16);
     tiling.ExpectShape(initial, kda::SequenceStateDims(geometry));
     tiling.Expect(h, ge::DT_BF16, kda::ChunkStateDims(geometry));
-    tiling.Expect(vNew, ge::DT_BF16, kda::ValueRowDims(geometry));
+    tiling.Expect(vNew, ge::DT_BF16, kda::CacheDims(sizes, sizes.valueHeads, kda::kValueDim));
     tiling.Expect(finalState, ge::DT_FLOAT, kda::SequenceStateDims(geometry));
     const float gateFactor = kda::GateFactor(tiling.Bool(kUseExp2, "use_exp2"));
 
@@ -53,14 +51,15 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
 }
 
 ge::graphStatus InferShape(gert::InferShapeContext* context) {
-    const gert::Shape* k = context->GetInputShape(kK);
-    const int64_t* chunkSize = context->GetAttrs()->GetAttrPointer<int64_t>(kChunkSize);
-    const int64_t chunks = (k->GetDim(2) + *chunkSize - 1) / *chunkSize;
-    *context->GetOutputShape(kH) =
-        gert::Shape({k->GetDim(0), chunks, k->GetDim(1), kda::kKeyDim, kda::kValueDim});
-    *context->GetOutputShape(kVNew) = *context->GetInputShape(kU);
-    kda::InferOptional(context, kFinalState,
-                       gert::Shape({k->GetDim(0), k->GetDim(1), kda::kKeyDim, kda::kValueDim}));
+    kda::CallSizes sizes = kda::CallSizes();
+    if (!kda::InferCacheSizes(context, kK, &sizes)) {
+        return ge::GRAPH_FAILED;
+    }
+    const int64_t chunks = kda::InferChunks(context, kCuSeqlens, kChunkIndices, sizes.tokens);
+    const int64_t sequences = kda::InferSequences(context, kCuSeqlens, sizes.batch);
+    kda::Infer(context, kH, {sizes.batch, chunks, sizes.valueHeads, kda::kKeyDim, kda::kValueDim});
+    kda::Infer(context, kVNew, kda::CacheDims(sizes, sizes.valueHeads, kda::kValueDim));
+    kda::Infer(context, kFinalState, {sequences, sizes.valueHeads, kda::kKeyDim, kda::kValueDim});
     return ge::GRAPH_SUCCESS;
 }
 

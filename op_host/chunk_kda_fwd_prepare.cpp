@@ -2,6 +2,7 @@
 // Copyright 2026 The hyper_parallel_kda authors
 
 // Stage 1: everything of a chunk that does not depend on the state.
+#include "common/infer.h"
 #include "common/op_params.h"
 #include "common/rules.h"
 #include "common/stage_tiling.h"
@@ -79,7 +80,6 @@ void ExpectOutput(kda::StageTiling& tiling, size_t index, const char* name, bool
 
 // What the signature has and this version has not.
 void RefuseOptions(kda::StageTiling& tiling) {
-    tiling.RefusePacked(kCu, kIndices);
     tiling.Refuse(!tiling.Bool(kUseGate, "use_gate_in_kernel"), "use_gate_in_kernel=False");
     tiling.Refuse(!tiling.Bool(kSafeGate, "safe_gate"), "safe_gate=False");
     tiling.Refuse(tiling.Bool(kAllowNegEigval, "allow_neg_eigval"), "allow_neg_eigval=True");
@@ -105,7 +105,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Operand beta = tiling.Input(kBeta, "beta");
     const kda::Operand aLog = tiling.OptionalInput(kALog, "a_log");
     const kda::Operand dtBias = tiling.OptionalInput(kDtBias, "dt_bias");
-    const bool tokenMajor = tiling.IsTokenMajor("layout", tiling.String(kLayout, "layout"));
+    const kda::Layout layout = tiling.ReadLayout(kLayout, "layout");
     const std::string mode = tiling.String(kBackwardMode, "backward_mode");
     Selection selection = Selection();
     if (!Select(mode, selection)) {
@@ -115,22 +115,18 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     ExpectOptions(tiling, aLog, dtBias);
     RefuseOptions(tiling);
 
-    tiling.ExpectRank(q, 4);
-    const size_t headAxis = tokenMajor ? 2 : 1;
-    const int64_t batch = q.Dim(0);
-    const int64_t tokens = q.Dim(tokenMajor ? 1 : 2);
-    const int64_t keyHeads = q.Dim(headAxis);
+    kda::CallSizes sizes = tiling.Sizes(q, layout);
+    const int64_t keyHeads = sizes.keyHeads;
     const int64_t width = kda::kKeyDim;
-    const kda::Dims keyRows = kda::StageTiling::RowDims(tokenMajor, batch, keyHeads, tokens, width);
+    const kda::Dims keyRows = kda::RowDims(layout, sizes, keyHeads, width);
     tiling.Expect(q, ge::DT_BF16, keyRows);
     tiling.Expect(k, ge::DT_BF16, keyRows);
-    tiling.ExpectRank(v, 4);
-    const int64_t valueHeads = v.Dim(headAxis);
+    sizes.valueHeads = tiling.Sizes(v, layout).valueHeads;
+    const int64_t valueHeads = sizes.valueHeads;
     const kda::ChunkGeometry geometry =
-        tiling.Geometry(batch, tokens, valueHeads, keyHeads, tiling.Int(kChunkSize, "chunk_size"));
-    const kda::Dims valueRows =
-        kda::StageTiling::RowDims(tokenMajor, batch, valueHeads, tokens, width);
-    const kda::Dims values = kda::StageTiling::RowDims(tokenMajor, batch, valueHeads, tokens);
+        tiling.Geometry(sizes, tiling.Int(kChunkSize, "chunk_size"), kCu, kIndices);
+    const kda::Dims valueRows = kda::RowDims(layout, sizes, valueHeads, width);
+    const kda::Dims values = kda::RowDims(layout, sizes, valueHeads);
     tiling.Expect(v, ge::DT_BF16, valueRows);
     tiling.ExpectType(g, ge::DT_BF16, ge::DT_FLOAT);
     tiling.ExpectShape(g, valueRows);
@@ -138,11 +134,9 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     tiling.ExpectShape(beta, values);
     kda::ExpectGateParameters(tiling, aLog, dtBias, valueHeads);
 
-    tiling.Refuse(valueHeads != keyHeads, "a different number of value heads and key heads");
-
-    const kda::Dims keyCache = {batch, keyHeads, tokens, width};
-    const kda::Dims cache = {batch, valueHeads, tokens, width};
-    const kda::Dims scores = {batch, valueHeads, tokens, kda::kChunkRows};
+    const kda::Dims keyCache = kda::CacheDims(sizes, keyHeads, width);
+    const kda::Dims cache = kda::CacheDims(sizes, valueHeads, width);
+    const kda::Dims scores = kda::CacheDims(sizes, valueHeads, kda::kChunkRows);
     const bool normalize = tiling.Bool(kUseL2Norm, "use_qk_l2norm_in_kernel");
     tiling.Expect(tiling.Output(kGk, "gk"), ge::DT_FLOAT, cache);
     tiling.Expect(tiling.Output(kAqk, "aqk"), ge::DT_BF16, scores);
@@ -154,21 +148,21 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     tiling.Expect(tiling.Output(kQgScaled, "qg_scaled"), ge::DT_BF16, cache);
     ExpectOutput(tiling, kQHat, "q_hat", selection.hatted, ge::DT_BF16, keyCache);
     ExpectOutput(tiling, kKHat, "k_hat", selection.hatted, ge::DT_BF16, keyCache);
-    const kda::Dims keyValues = {batch, keyHeads, tokens};
+    const kda::Dims keyValues = kda::CacheDims(sizes, keyHeads);
     ExpectOutput(tiling, kQRstd, "q_rstd", selection.hatted && normalize, ge::DT_FLOAT, keyValues);
     ExpectOutput(tiling, kKRstd, "k_rstd", selection.hatted && normalize, ge::DT_FLOAT, keyValues);
     ExpectOutput(tiling, kBetaEff, "beta_eff", selection.hatted, ge::DT_FLOAT,
-                 {batch, valueHeads, tokens});
+                 kda::CacheDims(sizes, valueHeads));
 
     ChunkKdaFwdPrepareTilingData* data = tiling.Data<ChunkKdaFwdPrepareTilingData>();
     if (!tiling.Ok()) {
         return ge::GRAPH_FAILED;
     }
     data->geometry = geometry;
-    data->keyLayout = kda::StageTiling::RowLayout(tokenMajor, keyHeads, tokens, width);
-    data->valueLayout = kda::StageTiling::RowLayout(tokenMajor, valueHeads, tokens, width);
+    data->keyLayout = kda::RowLayout(layout, sizes, keyHeads, width);
+    data->valueLayout = kda::RowLayout(layout, sizes, valueHeads, width);
     data->gateLayout = data->valueLayout;
-    data->betaLayout = kda::StageTiling::RowLayout(tokenMajor, valueHeads, tokens, 1);
+    data->betaLayout = kda::RowLayout(layout, sizes, valueHeads, 1);
     data->scale = tiling.Float(kScale, "scale");
     data->epsilon = tiling.Float(kEpsilon, "epsilon");
     data->lowerBound = tiling.Float(kLowerBound, "lower_bound");
@@ -190,39 +184,23 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
 // Head-major caches from q and v in `layout`; the optional outputs that a mode leaves out get the
 // shape they would have.
 ge::graphStatus InferShape(gert::InferShapeContext* context) {
-    const gert::Shape* q = context->GetInputShape(kQ);
-    const gert::Shape* v = context->GetInputShape(kV);
-    const char* layout = context->GetAttrs()->GetAttrPointer<char>(kLayout);
-    if (q->GetDimNum() != 4 || v->GetDimNum() != 4 || layout == nullptr) {
+    kda::Layout layout = kda::Layout();
+    kda::CallSizes keys = kda::CallSizes();
+    kda::CallSizes values = kda::CallSizes();
+    if (!kda::InferLayout(context, kLayout, &layout) ||
+        !kda::InferSizes(context, kQ, layout, &keys) ||
+        !kda::InferSizes(context, kV, layout, &values)) {
         return ge::GRAPH_FAILED;
     }
-    const bool tokenMajor = std::string(layout) == "BSND";
-    const int64_t tokens = q->GetDim(tokenMajor ? 1 : 2);
-    const int64_t keyHeads = q->GetDim(tokenMajor ? 2 : 1);
-    const int64_t valueHeads = v->GetDim(tokenMajor ? 2 : 1);
-    const int64_t widths[] = {q->GetDim(3),
-                              kda::kChunkRows,
-                              kda::kChunkRows,
-                              q->GetDim(3),
-                              v->GetDim(3),
-                              q->GetDim(3),
-                              q->GetDim(3),
-                              q->GetDim(3),
-                              q->GetDim(3),
-                              q->GetDim(3),
-                              0,
-                              0,
-                              0};
     for (size_t i = 0; i <= kBetaEff; ++i) {
-        gert::Shape* shape = context->GetOutputShape(i);
-        if (shape == nullptr) {
-            continue;
-        }
         const bool ofKeys = i >= kQHat && i <= kKRstd;
-        *shape = gert::Shape({q->GetDim(0), ofKeys ? keyHeads : valueHeads, tokens});
-        if (widths[i] != 0) {
-            shape->AppendDim(widths[i]);
+        kda::Dims dims = kda::CacheDims(keys, ofKeys ? keys.keyHeads : values.valueHeads);
+        if (i == kAqk || i == kAkk) {
+            dims.push_back(kda::kChunkRows);
+        } else if (i < kQRstd) {
+            dims.push_back(i == kU ? kda::kValueDim : kda::kKeyDim);
         }
+        kda::Infer(context, i, dims);
     }
     return ge::GRAPH_SUCCESS;
 }

@@ -2,6 +2,7 @@
 // Copyright 2026 The hyper_parallel_kda authors
 
 // Stage 6: the summary [Eb | Mb] of one sequence, backward.
+#include "common/infer.h"
 #include "common/op_params.h"
 #include "common/rules.h"
 #include "common/scan_tiling.h"
@@ -23,21 +24,17 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     inputs.base = tiling.Input(kDv, "dv");
     inputs.gk = tiling.Input(kGk, "gk");
     const kda::Operand summary = tiling.Output(0, "summary");
-    tiling.RefusePacked(kCuSeqlens);
-    const bool tokenMajor = tiling.IsTokenMajor("layout", tiling.String(kLayout, "layout"));
 
-    kda::CheckScanInputs(tiling, q, inputs);
-    const int64_t heads = inputs.k.Dim(1);
-    const kda::ChunkGeometry geometry = tiling.Geometry(
-        inputs.k.Dim(0), inputs.k.Dim(2), heads, heads, tiling.Int(kChunkSize, "chunk_size"));
-    if (inputs.k.Dim(0) != 1) {
-        // The summary has no sequence axis.
+    const kda::Layout layout = tiling.ReadLayout(kLayout, "layout");
+    const kda::CallSizes sizes = kda::CheckScanInputs(tiling, q, layout.rank3, inputs);
+    const int64_t heads = sizes.valueHeads;
+    if (sizes.batch != 1) {
         tiling.Fail("B: expected 1 (the summary has no batch axis), got %lld",
-                    static_cast<long long>(inputs.k.Dim(0)));
+                    static_cast<long long>(sizes.batch));
     }
-    tiling.Expect(grad, ge::DT_BF16,
-                  kda::StageTiling::RowDims(tokenMajor, geometry.batch, heads, geometry.tokens,
-                                            kda::kValueDim));
+    const kda::ChunkGeometry geometry =
+        tiling.FirstSequenceGeometry(sizes, tiling.Int(kChunkSize, "chunk_size"), kCuSeqlens);
+    tiling.Expect(grad, ge::DT_BF16, kda::RowDims(layout, sizes, heads, kda::kValueDim));
     const int64_t columns = kda::kValueDim + kda::kKeyDim;
     tiling.Expect(summary, ge::DT_FLOAT, {heads, kda::kKeyDim, columns});
     const float scale = tiling.Float(kScale, "scale");
@@ -49,8 +46,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
         return ge::GRAPH_FAILED;
     }
     kda::FillScan(tiling, &data->scan, geometry, columns);
-    data->scan.gradLayout =
-        kda::StageTiling::RowLayout(tokenMajor, heads, geometry.tokens, kda::kValueDim);
+    data->scan.gradLayout = kda::RowLayout(layout, sizes, heads, kda::kValueDim);
     data->scan.scale = scale;
     data->scan.gateFactor = gateFactor;
     kda::LaunchScan(tiling, &data->scan, true, true);
@@ -58,9 +54,11 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
 }
 
 ge::graphStatus InferShape(gert::InferShapeContext* context) {
-    const gert::Shape* k = context->GetInputShape(kK);
-    *context->GetOutputShape(0) =
-        gert::Shape({k->GetDim(1), kda::kKeyDim, kda::kValueDim + kda::kKeyDim});
+    kda::CallSizes sizes = kda::CallSizes();
+    if (!kda::InferCacheSizes(context, kK, &sizes)) {
+        return ge::GRAPH_FAILED;
+    }
+    kda::Infer(context, 0, {sizes.valueHeads, kda::kKeyDim, kda::kValueDim + kda::kKeyDim});
     return ge::GRAPH_SUCCESS;
 }
 

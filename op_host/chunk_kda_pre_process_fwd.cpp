@@ -2,6 +2,7 @@
 // Copyright 2026 The hyper_parallel_kda authors
 
 // Stage 2: summaries [E | M] of whole sequences, forward.
+#include "common/infer.h"
 #include "common/op_params.h"
 #include "common/scan_tiling.h"
 #include "../op_kernel/chunk_kda_pre_process_fwd_tiling_data.h"
@@ -20,12 +21,10 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     inputs.base = tiling.Input(kU, "u");
     inputs.gk = tiling.Input(kGk, "gk");
     const kda::Operand summary = tiling.Output(0, "summary");
-    tiling.RefusePacked(kCuSeqlens);
 
-    kda::CheckScanInputs(tiling, inputs.k, inputs);
-    const int64_t heads = inputs.k.Dim(1);
-    const kda::ChunkGeometry geometry = tiling.Geometry(
-        inputs.k.Dim(0), inputs.k.Dim(2), heads, heads, tiling.Int(kChunkSize, "chunk_size"));
+    const kda::CallSizes sizes = kda::CheckScanInputs(tiling, inputs);
+    const kda::ChunkGeometry geometry =
+        tiling.SummaryGeometry(sizes, tiling.Int(kChunkSize, "chunk_size"), kCuSeqlens);
     const int64_t columns = kda::kValueDim + kda::kKeyDim;
     tiling.Expect(summary, ge::DT_FLOAT,
                   {geometry.sequences, geometry.valueHeads, kda::kKeyDim, columns});
@@ -42,9 +41,13 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
 }
 
 ge::graphStatus InferShape(gert::InferShapeContext* context) {
-    const gert::Shape* k = context->GetInputShape(kK);
-    *context->GetOutputShape(0) =
-        gert::Shape({k->GetDim(0), k->GetDim(1), kda::kKeyDim, kda::kValueDim + kda::kKeyDim});
+    kda::CallSizes sizes = kda::CallSizes();
+    if (!kda::InferCacheSizes(context, kK, &sizes)) {
+        return ge::GRAPH_FAILED;
+    }
+    const int64_t sequences = kda::InferSequences(context, kCuSeqlens, sizes.batch);
+    kda::Infer(context, 0,
+               {sequences, sizes.valueHeads, kda::kKeyDim, kda::kValueDim + kda::kKeyDim});
     return ge::GRAPH_SUCCESS;
 }
 

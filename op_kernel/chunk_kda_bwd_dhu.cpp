@@ -18,8 +18,6 @@ extern "C" __global__ __aicore__ void chunk_kda_bwd_dhu(GM_ADDR q, GM_ADDR k, GM
     GET_TILING_DATA_WITH_STRUCT(ChunkKdaBwdDhuTilingData, tilingData, tiling);
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     (void)h0;  // its presence asks for dh0, its values do not matter
-    (void)cuSeqlens;
-    (void)chunkIndices;
     kda::StateScanOperands operands = {};
     operands.project = k;
     operands.update = w;
@@ -28,6 +26,8 @@ extern "C" __global__ __aicore__ void chunk_kda_bwd_dhu(GM_ADDR q, GM_ADDR k, GM
     operands.query = q;
     operands.grad = dO;
     operands.initial = dht;
+    operands.cuSeqlens = cuSeqlens;
+    operands.chunkIndices = chunkIndices;
     operands.states = dh;
     operands.rows = dvScan;
     operands.final = dh0;

@@ -58,12 +58,19 @@ extern "C" __global__ __aicore__ void chunk_kda_bwd_finalize(
     GET_TILING_DATA_WITH_STRUCT(ChunkKdaBwdFinalizeTilingData, tilingData, tiling);
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     (void)v_new;  // regrouped away
-    (void)cu_seqlens;
-    (void)chunk_indices;
-    const kda::bwd_finalize::Pointers gm = {
-        q,   k,  v,  gk,      raw_g, beta,   a_log,    dt_bias,
-        akk, h,  dh, dv_scan, d_aqk, dq_raw, q_rstd,   k_rstd,
-        dq,  dk, dv, dbeta,   dg,    da_log, ddt_bias, AscendC::GetUserWorkspace(workspace)};
+    const kda::bwd_finalize::Pointers gm = {q,          k,
+                                            v,          gk,
+                                            raw_g,      beta,
+                                            a_log,      dt_bias,
+                                            akk,        h,
+                                            dh,         dv_scan,
+                                            d_aqk,      dq_raw,
+                                            q_rstd,     k_rstd,
+                                            cu_seqlens, chunk_indices,
+                                            dq,         dk,
+                                            dv,         dbeta,
+                                            dg,         da_log,
+                                            ddt_bias,   AscendC::GetUserWorkspace(workspace)};
     AscendC::TPipe pipe;
     if ASCEND_IS_AIC {
         kda::bwd_finalize::Cube cube(tilingData, gm);

@@ -16,7 +16,9 @@ namespace bwd_finalize {
 class Cube {
 public:
     __aicore__ inline Cube(const ChunkKdaBwdFinalizeTilingData& tiling, const Pointers& gm)
-        : tiling_(tiling), index_(tiling.geometry), slots_(gm.workspace) {
+        : tiling_(tiling),
+          index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices),
+          slots_(gm.workspace) {
         v_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.v));
         akk_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.akk));
         h_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.h));

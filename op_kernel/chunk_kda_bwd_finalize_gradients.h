@@ -45,7 +45,11 @@ class Gradients {
 public:
     __aicore__ inline Gradients(const ChunkKdaBwdFinalizeTilingData& tiling, const Pointers& gm,
                                 VectorBuffers& buffers)
-        : tiling_(tiling), gm_(gm), index_(tiling.geometry), slots_(gm.workspace), b_(buffers) {}
+        : tiling_(tiling),
+          gm_(gm),
+          index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices),
+          slots_(gm.workspace),
+          b_(buffers) {}
 
     __aicore__ inline void Run(const ChunkPlace& place, int64_t step) {
         step_ = step;

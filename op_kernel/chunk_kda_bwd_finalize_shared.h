@@ -42,6 +42,8 @@ struct Pointers {
     GM_ADDR dqRaw;
     GM_ADDR qRstd;
     GM_ADDR kRstd;
+    GM_ADDR cuSeqlens;
+    GM_ADDR chunkIndices;
     GM_ADDR dq;
     GM_ADDR dk;
     GM_ADDR dv;

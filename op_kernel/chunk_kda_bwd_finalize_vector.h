@@ -24,7 +24,7 @@ class Vector {
 public:
     __aicore__ inline Vector(const ChunkKdaBwdFinalizeTilingData& tiling, const Pointers& gm)
         : tiling_(tiling),
-          index_(tiling.geometry),
+          index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices),
           slots_(gm.workspace),
           gradients_(tiling, gm, buffers_) {
         q_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.q));

@@ -31,6 +31,8 @@ struct Pointers {
     GM_ADDR vNew;
     GM_ADDR outputGrad;
     GM_ADDR h;
+    GM_ADDR cuSeqlens;
+    GM_ADDR chunkIndices;
     GM_ADDR dAqk;
     GM_ADDR dvLocal;
     GM_ADDR dqRaw;
@@ -45,7 +47,7 @@ __aicore__ inline void BindScores(AscendC::GlobalTensor<float>& scores, GM_ADDR 
 class Cube {
 public:
     __aicore__ inline Cube(const ChunkKdaBwdPrepareTilingData& tiling, const Pointers& gm)
-        : tiling_(tiling), index_(tiling.geometry) {
+        : tiling_(tiling), index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices) {
         aqk_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.aqk));
         vNew_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.vNew));
         outputGrad_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.outputGrad));
@@ -159,7 +161,7 @@ private:
 class Vector {
 public:
     __aicore__ inline Vector(const ChunkKdaBwdPrepareTilingData& tiling, const Pointers& gm)
-        : tiling_(tiling), index_(tiling.geometry) {
+        : tiling_(tiling), index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices) {
         dAqk_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(gm.dAqk));
         BindScores(scores_, gm.workspace);
     }
@@ -228,10 +230,9 @@ extern "C" __global__ __aicore__ void chunk_kda_bwd_prepare(GM_ADDR aqk, GM_ADDR
     REGISTER_TILING_DEFAULT(ChunkKdaBwdPrepareTilingData);
     GET_TILING_DATA_WITH_STRUCT(ChunkKdaBwdPrepareTilingData, tilingData, tiling);
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
-    (void)cu_seqlens;
-    (void)chunk_indices;
     const kda::bwd_prepare::Pointers gm = {
-        aqk, v_new, d_o, h, d_aqk, dv_local, dq_raw, AscendC::GetUserWorkspace(workspace)};
+        aqk,           v_new, d_o,      h,      cu_seqlens,
+        chunk_indices, d_aqk, dv_local, dq_raw, AscendC::GetUserWorkspace(workspace)};
     AscendC::TPipe pipe;
     if ASCEND_IS_AIC {
         kda::bwd_prepare::Cube cube(tilingData, gm);

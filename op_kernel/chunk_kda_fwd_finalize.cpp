@@ -20,6 +20,8 @@ struct FwdFinalizeOperands {
     GM_ADDR aqk;
     GM_ADDR vNew;
     GM_ADDR h;
+    GM_ADDR cuSeqlens;
+    GM_ADDR chunkIndices;
     GM_ADDR o;
 };
 
@@ -27,7 +29,7 @@ class FwdFinalize {
 public:
     __aicore__ inline FwdFinalize(const ChunkKdaFwdFinalizeTilingData& tiling,
                                   const FwdFinalizeOperands& gm)
-        : tiling_(tiling), gm_(gm), index_(tiling.geometry) {}
+        : tiling_(tiling), gm_(gm), index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices) {}
 
     __aicore__ inline void Init(AscendC::TPipe& pipe) {
         l0_.Init(pipe);
@@ -125,11 +127,10 @@ extern "C" __global__ __aicore__ void chunk_kda_fwd_finalize(GM_ADDR qg_scaled, 
     REGISTER_TILING_DEFAULT(ChunkKdaFwdFinalizeTilingData);
     GET_TILING_DATA_WITH_STRUCT(ChunkKdaFwdFinalizeTilingData, tilingData, tiling);
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
-    (void)cu_seqlens;
-    (void)chunk_indices;
     (void)workspace;
     if ASCEND_IS_AIC {
-        const kda::FwdFinalizeOperands operands = {qg_scaled, aqk, v_new, h, o};
+        const kda::FwdFinalizeOperands operands = {qg_scaled,  aqk,           v_new, h,
+                                                   cu_seqlens, chunk_indices, o};
         AscendC::TPipe pipe;
         kda::FwdFinalize stage(tilingData, operands);
         stage.Init(pipe);

@@ -16,14 +16,14 @@ extern "C" __global__ __aicore__ void chunk_kda_fwd_h(GM_ADDR k, GM_ADDR w, GM_A
     REGISTER_TILING_DEFAULT(ChunkKdaFwdHTilingData);
     GET_TILING_DATA_WITH_STRUCT(ChunkKdaFwdHTilingData, tilingData, tiling);
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
-    (void)cuSeqlens;
-    (void)chunkIndices;
     kda::StateScanOperands operands = {};
     operands.project = w;
     operands.update = k;
     operands.base = u;
     operands.gk = gk;
     operands.initial = initialState;
+    operands.cuSeqlens = cuSeqlens;
+    operands.chunkIndices = chunkIndices;
     operands.states = h;
     operands.rows = vNew;
     operands.final = finalState;

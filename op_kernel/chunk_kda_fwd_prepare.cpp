@@ -28,8 +28,6 @@ extern "C" __global__ __aicore__ void chunk_kda_fwd_prepare(
     REGISTER_TILING_DEFAULT(ChunkKdaFwdPrepareTilingData);
     GET_TILING_DATA_WITH_STRUCT(ChunkKdaFwdPrepareTilingData, tilingData, tiling);
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
-    (void)cu_seqlens;
-    (void)chunk_indices;
     const kda::FwdPrepareOperands operands = {
         q,
         k,
@@ -38,6 +36,8 @@ extern "C" __global__ __aicore__ void chunk_kda_fwd_prepare(
         beta,
         a_log,
         dt_bias,
+        cu_seqlens,
+        chunk_indices,
         gk,
         aqk,
         akk,

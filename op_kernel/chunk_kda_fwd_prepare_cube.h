@@ -14,7 +14,10 @@ class FwdPrepareCube {
 public:
     __aicore__ inline FwdPrepareCube(const ChunkKdaFwdPrepareTilingData& tiling,
                                      const FwdPrepareOperands& gm)
-        : tiling_(tiling), gm_(gm), index_(tiling.geometry), units_(tiling.geometry) {}
+        : tiling_(tiling),
+          gm_(gm),
+          index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices),
+          units_(tiling.geometry, index_) {}
 
     __aicore__ inline void Init(AscendC::TPipe& pipe) {
         l0_.Init(pipe);

@@ -21,6 +21,8 @@ struct FwdPrepareOperands {
     GM_ADDR beta;
     GM_ADDR aLog;
     GM_ADDR dtBias;
+    GM_ADDR cuSeqlens;
+    GM_ADDR chunkIndices;
     GM_ADDR gk;
     GM_ADDR aqk;
     GM_ADDR akk;
@@ -54,8 +56,8 @@ struct FwdPrepareUnit {
 // the other. In each round the two vector cores of a block hold two neighbouring tasks.
 class FwdPrepareUnits {
 public:
-    __aicore__ inline explicit FwdPrepareUnits(const ChunkGeometry& geometry)
-        : geometry_(geometry), index_(geometry), tasks_(index_.ChunkTaskCount(geometry.keyHeads)) {
+    __aicore__ inline FwdPrepareUnits(const ChunkGeometry& geometry, const ChunkIndex& index)
+        : geometry_(geometry), index_(index), tasks_(index.ChunkTaskCount(geometry.keyHeads)) {
         const int64_t blocks = AscendC::GetBlockNum();
         const int64_t pairs = (tasks_ + 1) / 2;
         block_ = BlockOfCore();
@@ -86,7 +88,7 @@ public:
 
 private:
     const ChunkGeometry& geometry_;
-    ChunkIndex index_;
+    const ChunkIndex& index_;
     int64_t tasks_;
     int64_t block_;
     int64_t blocks_;

@@ -18,7 +18,10 @@ class FwdPrepareVector {
 public:
     __aicore__ inline FwdPrepareVector(const ChunkKdaFwdPrepareTilingData& tiling,
                                        const FwdPrepareOperands& gm)
-        : tiling_(tiling), gm_(gm), index_(tiling.geometry), units_(tiling.geometry) {}
+        : tiling_(tiling),
+          gm_(gm),
+          index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices),
+          units_(tiling.geometry, index_) {}
 
     __aicore__ inline void Init(AscendC::TPipe& pipe) {
         pipe.InitBuffer(input_, 1, kInputBytes);

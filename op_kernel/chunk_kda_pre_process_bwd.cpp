@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The hyper_parallel_kda authors
 
-// Stage 6: the summary [Eb | Mb] of the first sequence, dh0 = Mb dht + Eb.
+// Stage 6: the summary [Eb | Mb] of the first sequence, dh0 = Mb dht + Eb. The tiling counts one
+// sequence, whatever cu_seqlens holds.
 // The scan, its MACs and its hand-overs are described in common/state_scan.h.
 #include "kernel_operator.h"
 
@@ -15,7 +16,6 @@ extern "C" __global__ __aicore__ void chunk_kda_pre_process_bwd(GM_ADDR q, GM_AD
     REGISTER_TILING_DEFAULT(ChunkKdaPreProcessBwdTilingData);
     GET_TILING_DATA_WITH_STRUCT(ChunkKdaPreProcessBwdTilingData, tilingData, tiling);
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
-    (void)cuSeqlens;
     kda::StateScanOperands operands = {};
     operands.project = k;
     operands.update = w;
@@ -23,6 +23,7 @@ extern "C" __global__ __aicore__ void chunk_kda_pre_process_bwd(GM_ADDR q, GM_AD
     operands.gk = gk;
     operands.query = q;
     operands.grad = dO;
+    operands.cuSeqlens = cuSeqlens;
     operands.final = summary;
     operands.workspace = AscendC::GetUserWorkspace(workspace);
     kda::RunStateScan<true, true>(tilingData.scan, operands);

@@ -15,12 +15,12 @@ extern "C" __global__ __aicore__ void chunk_kda_pre_process_fwd(GM_ADDR k, GM_AD
     REGISTER_TILING_DEFAULT(ChunkKdaPreProcessFwdTilingData);
     GET_TILING_DATA_WITH_STRUCT(ChunkKdaPreProcessFwdTilingData, tilingData, tiling);
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
-    (void)cuSeqlens;
     kda::StateScanOperands operands = {};
     operands.project = w;
     operands.update = k;
     operands.base = u;
     operands.gk = gk;
+    operands.cuSeqlens = cuSeqlens;
     operands.final = summary;
     operands.workspace = AscendC::GetUserWorkspace(workspace);
     kda::RunStateScan<false, true>(tilingData.scan, operands);

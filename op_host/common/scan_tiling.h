@@ -22,7 +22,7 @@ inline int32_t InitialKind(const Operand& initial) {
     return initial.type == ge::DT_FLOAT ? kStateFp32 : kStateBf16;
 }
 
-// The operands that every scan has, all head-major: [B,Hv,T,K] but for `base` [B,Hv,T,V].
+// The operands that every scan has, all head-major: [B,Hv,T,K] or [Hv,T,K], but for `base` with V.
 struct ScanInputs {
     Operand k;
     Operand w;
@@ -31,15 +31,20 @@ struct ScanInputs {
 };
 
 // `first` is the op's first input; the sizes come from it.
-inline void CheckScanInputs(StageTiling& tiling, const Operand& first, const ScanInputs& inputs) {
-    tiling.ExpectRank(first, 4);
-    const Dims rows = {first.Dim(0), first.Dim(1), first.Dim(2), kKeyDim};
-    const Dims values = {first.Dim(0), first.Dim(1), first.Dim(2), kValueDim};
+inline CallSizes CheckScanInputs(StageTiling& tiling, const Operand& first, bool rank3,
+                                 const ScanInputs& inputs) {
+    const CallSizes sizes = tiling.Sizes(first, CacheLayout(rank3));
+    const Dims rows = CacheDims(sizes, sizes.valueHeads, kKeyDim);
     tiling.Expect(first, ge::DT_BF16, rows);
     tiling.Expect(inputs.k, ge::DT_BF16, rows);
     tiling.Expect(inputs.w, ge::DT_BF16, rows);
-    tiling.Expect(inputs.base, ge::DT_BF16, values);
+    tiling.Expect(inputs.base, ge::DT_BF16, CacheDims(sizes, sizes.valueHeads, kValueDim));
     tiling.Expect(inputs.gk, ge::DT_FLOAT, rows);
+    return sizes;
+}
+// A scan without a layout attribute: the first input's rank says whether there is a batch axis.
+inline CallSizes CheckScanInputs(StageTiling& tiling, const ScanInputs& inputs) {
+    return CheckScanInputs(tiling, inputs.k, inputs.k.dims.size() == 3, inputs);
 }
 
 // The part of the struct that does not differ between the stages. A state is cut into 64-column
@@ -84,9 +89,6 @@ inline Dims ChunkStateDims(const ChunkGeometry& geometry) {
 }
 inline Dims SequenceStateDims(const ChunkGeometry& geometry) {
     return Dims{geometry.sequences, geometry.valueHeads, kKeyDim, kValueDim};
-}
-inline Dims ValueRowDims(const ChunkGeometry& geometry) {
-    return Dims{geometry.batch, geometry.valueHeads, geometry.tokens, kValueDim};
 }
 
 }  // namespace kda

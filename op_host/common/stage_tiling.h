@@ -19,17 +19,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
-#include <vector>
 
 #include "base/err_msg.h"
 #include "register/op_def_registry.h"
 #include "tiling/platform/platform_ascendc.h"
 
-#include "../../op_kernel/common/chunk_geometry.h"
+#include "layout.h"
 
 namespace kda {
-
-typedef std::vector<int64_t> Dims;
 
 // One input or output as the tiling sees it. `present` is false for an absent OPTIONAL operand.
 struct Operand {
@@ -150,12 +147,6 @@ public:
                  DimsText(operand.dims).c_str());
         }
     }
-    void ExpectRank(const Operand& operand, size_t rank) {
-        if (operand.present && operand.dims.size() != rank) {
-            Fail("%s: expected %zu dimensions, got shape %s", operand.name.c_str(), rank,
-                 DimsText(operand.dims).c_str());
-        }
-    }
     void ExpectType(const Operand& operand, ge::DataType type) {
         if (operand.present && operand.type != type) {
             Fail("%s: expected %s, got %s", operand.name.c_str(), TypeText(type),
@@ -184,74 +175,130 @@ public:
                  static_cast<long long>(keyHeads), static_cast<long long>(valueHeads));
         }
     }
-    // Not in this version: packed batches and whatever else an attribute or operand asks for.
-    void RefusePacked(size_t cuSeqlens) {
-        Refuse(context_->GetOptionalInputShape(cuSeqlens) != nullptr, "cu_seqlens");
-    }
-    void RefusePacked(size_t cuSeqlens, size_t chunkIndices) {
-        RefusePacked(cuSeqlens);
-        Refuse(context_->GetOptionalInputShape(chunkIndices) != nullptr, "chunk_indices");
-    }
+    // Not in this version: whatever else an attribute or operand asks for.
     void Refuse(bool asked, const char* what) {
         if (asked) {
             Fail("%s is not supported yet", what);
         }
     }
 
+    // ------------------------------------------------------------------ layouts
+    Layout ReadLayout(size_t index, const char* name) {
+        Layout layout = Layout();
+        const std::string text = String(index, name);
+        if (!ParseLayout(text.c_str(), &layout)) {
+            Fail("%s: expected one of BNSD, BSND, NTD, TND, got '%s'", name, text.c_str());
+        }
+        return layout;
+    }
+    // A second one, which must have a batch axis just as the first.
+    Layout ReadLayout(size_t index, const char* name, size_t firstIndex, const char* firstName) {
+        const Layout first = ReadLayout(firstIndex, firstName);
+        const Layout layout = ReadLayout(index, name);
+        if (layout.rank3 != first.rank3) {
+            Fail("%s: expected one of %s (%s is %s), got '%s'", name,
+                 first.rank3 ? "NTD, TND" : "BNSD, BSND", firstName,
+                 String(firstIndex, firstName).c_str(), String(index, name).c_str());
+        }
+        return layout;
+    }
+    void ExpectRank(const Operand& operand, size_t rank, const char* reason = "") {
+        if (operand.dims.size() != rank) {
+            Fail("%s: expected %zu dimensions%s, got shape %s", operand.name.c_str(), rank, reason,
+                 DimsText(operand.dims).c_str());
+        }
+    }
+    // Sizes from an operand of that layout, the op's first input.
+    CallSizes Sizes(const Operand& input, const Layout& layout) {
+        ExpectRank(input, RowRank(layout),
+                   layout.rank3 ? " (as layouts NTD and TND)" : " (as layouts BNSD and BSND)");
+        return ok_ ? SizesOf(layout, input.dims) : CallSizes();
+    }
+    // From a head-major cache where no attribute names a layout: [B,H,T,*], or [H,T,*].
+    CallSizes Sizes(const Operand& cache) {
+        return Sizes(cache, CacheLayout(cache.dims.size() == 3));
+    }
+
     // ------------------------------------------------------------------ geometry
-    // Dense batches: every batch row is one sequence.
-    ChunkGeometry Geometry(int64_t batch, int64_t tokens, int64_t valueHeads, int64_t keyHeads,
-                           int64_t chunkSize) {
+    // Every batch row is one sequence.
+    ChunkGeometry DenseGeometry(const CallSizes& sizes, int64_t chunkSize) {
         ChunkGeometry geometry = ChunkGeometry();
         ExpectChunkSize(chunkSize);
-        ExpectHeads(valueHeads, keyHeads);
-        if (batch < 1 || tokens < 0) {
+        ExpectHeads(sizes.valueHeads, sizes.keyHeads);
+        if (sizes.batch < 1 || sizes.tokens < 0) {
             Fail("batch and tokens: expected at least 1 and 0, got %lld and %lld",
-                 static_cast<long long>(batch), static_cast<long long>(tokens));
+                 static_cast<long long>(sizes.batch), static_cast<long long>(sizes.tokens));
         }
         if (!ok_) {
             return geometry;
         }
-        geometry.batch = batch;
-        geometry.tokens = tokens;
-        geometry.sequences = batch;
-        geometry.chunksPerSequence = (tokens + chunkSize - 1) / chunkSize;
+        geometry.batch = sizes.batch;
+        geometry.tokens = sizes.tokens;
+        geometry.sequences = sizes.batch;
+        geometry.chunksPerSequence = (sizes.tokens + chunkSize - 1) / chunkSize;
         geometry.chunksPerBatchRow = geometry.chunksPerSequence;
-        geometry.totalChunks = batch * geometry.chunksPerBatchRow;
-        geometry.valueHeads = valueHeads;
-        geometry.keyHeads = keyHeads;
-        geometry.headGroup = static_cast<int32_t>(valueHeads / keyHeads);
+        geometry.totalChunks = sizes.batch * geometry.chunksPerBatchRow;
+        geometry.valueHeads = sizes.valueHeads;
+        geometry.keyHeads = sizes.keyHeads;
+        geometry.headGroup = static_cast<int32_t>(sizes.valueHeads / sizes.keyHeads);
         geometry.chunkSize = static_cast<int32_t>(chunkSize);
         return geometry;
     }
 
-    // "BNSD" is head-major [B,H,T,D], "BSND" token-major [B,T,H,D].
-    bool IsTokenMajor(const char* attribute, const std::string& layout) {
-        if (layout == "BSND") {
-            return true;
+    // The same for a stage that takes cu_seqlens and chunk_indices: both, or none for dense.
+    ChunkGeometry Geometry(const CallSizes& sizes, int64_t chunkSize, size_t cuSeqlens,
+                           size_t chunkIndices) {
+        ChunkGeometry geometry = SummaryGeometry(sizes, chunkSize, cuSeqlens);
+        const IntList cu = List(cuSeqlens, "cu_seqlens");
+        const IntList pairs = List(chunkIndices, "chunk_indices");
+        if (!ok_ || (!cu.present && !pairs.present)) {
+            return geometry;
         }
-        if (layout == "NTD" || layout == "TND") {
-            Refuse(true, (std::string(attribute) + "=" + layout).c_str());
-        } else if (layout != "BNSD") {
-            Fail("%s: expected one of BNSD, BSND, NTD, TND, got '%s'", attribute, layout.c_str());
+        if (!cu.present) {
+            Fail("chunk_indices: expected None without cu_seqlens, got %lld numbers",
+                 static_cast<long long>(pairs.count));
+        } else if (!pairs.present && geometry.totalChunks > 0) {
+            Fail("chunk_indices: expected %lld pairs (the chunks of cu_seqlens), got none",
+                 static_cast<long long>(geometry.totalChunks));
+        } else {
+            CheckPairs(cu, pairs, geometry);
         }
-        return false;
+        return geometry;
     }
 
-    static Dims RowDims(bool tokenMajor, int64_t batch, int64_t heads, int64_t tokens,
-                        int64_t width) {
-        return tokenMajor ? Dims{batch, tokens, heads, width} : Dims{batch, heads, tokens, width};
+    // The same for a stage without chunk slots, which takes cu_seqlens only.
+    ChunkGeometry SummaryGeometry(const CallSizes& sizes, int64_t chunkSize, size_t cuSeqlens) {
+        ChunkGeometry geometry = DenseGeometry(sizes, chunkSize);
+        const IntList cu = List(cuSeqlens, "cu_seqlens");
+        if (ok_ && cu.present) {
+            CheckBounds(cu, geometry);
+            Pack(cu, geometry);
+        }
+        return geometry;
     }
-    // [B,H,T] or [B,T,H]: one value a token and head.
-    static Dims RowDims(bool tokenMajor, int64_t batch, int64_t heads, int64_t tokens) {
-        return tokenMajor ? Dims{batch, tokens, heads} : Dims{batch, heads, tokens};
-    }
-    static TokenLayout RowLayout(bool tokenMajor, int64_t heads, int64_t tokens, int64_t width) {
-        TokenLayout layout = TokenLayout();
-        layout.batchStride = heads * tokens * width;
-        layout.headStride = tokenMajor ? width : tokens * width;
-        layout.tokenStride = tokenMajor ? heads * width : width;
-        return layout;
+
+    // The same for a stage that works on the first sequence only. Two entries may bound any
+    // stretch of tokens: so the other sequences of a batch can be asked for one by one.
+    ChunkGeometry FirstSequenceGeometry(const CallSizes& sizes, int64_t chunkSize,
+                                        size_t cuSeqlens) {
+        ChunkGeometry geometry = DenseGeometry(sizes, chunkSize);
+        const IntList cu = List(cuSeqlens, "cu_seqlens");
+        if (!ok_ || !cu.present) {
+            return geometry;
+        }
+        if (cu.count != 2) {
+            CheckBounds(cu, geometry);
+        } else if (cu.values[0] < 0 || cu.values[0] > cu.values[1] ||
+                   cu.values[1] > geometry.tokens) {
+            Fail(
+                "cu_seqlens: expected two entries with 0 <= first <= second <= %lld tokens, got "
+                "[%lld,%lld]",
+                static_cast<long long>(geometry.tokens), static_cast<long long>(cu.values[0]),
+                static_cast<long long>(cu.values[1]));
+        }
+        Pack(cu, geometry);
+        geometry.sequences = 1;
+        return geometry;
     }
 
     // ------------------------------------------------------------------ launch
@@ -306,11 +353,102 @@ private:
         }
         operand.present = true;
         operand.type = desc->GetDataType();
-        const gert::Shape& dims = shape->GetStorageShape();
-        for (size_t i = 0; i < dims.GetDimNum(); ++i) {
-            operand.dims.push_back(dims.GetDim(i));
-        }
+        operand.dims = DimsOf(shape->GetStorageShape());
         return operand;
+    }
+
+    // The values of a ValueDepend input, which the tiling may read.
+    struct IntList {
+        bool present;
+        const int64_t* values;
+        int64_t count;
+    };
+
+    IntList List(size_t irIndex, const char* name) {
+        IntList list = IntList();
+        const gert::Tensor* tensor = context_->GetOptionalInputTensor(irIndex);
+        if (tensor == nullptr) {
+            return list;
+        }
+        list.present = true;
+        list.count = tensor->GetShapeSize();
+        list.values = tensor->GetData<int64_t>();
+        if (list.values == nullptr && list.count != 0) {
+            Fail("%s: expected values that are known on the host", name);
+        }
+        return list;
+    }
+
+    // [0, ..., T], not decreasing: an empty sequence repeats an entry.
+    void CheckBounds(const IntList& cu, const ChunkGeometry& geometry) {
+        if (cu.count < 2) {
+            Fail("cu_seqlens: expected at least 2 entries, got %lld",
+                 static_cast<long long>(cu.count));
+            return;
+        }
+        if (cu.values[0] != 0) {
+            Fail("cu_seqlens: expected its first entry to be 0, got %lld",
+                 static_cast<long long>(cu.values[0]));
+        }
+        for (int64_t i = 1; i < cu.count; ++i) {
+            if (cu.values[i] < cu.values[i - 1]) {
+                Fail(
+                    "cu_seqlens: expected entries that do not decrease, got %lld behind %lld "
+                    "(entry "
+                    "%lld)",
+                    static_cast<long long>(cu.values[i]), static_cast<long long>(cu.values[i - 1]),
+                    static_cast<long long>(i));
+                return;
+            }
+        }
+        if (cu.values[cu.count - 1] != geometry.tokens) {
+            Fail("cu_seqlens: expected its last entry to be T = %lld, got %lld",
+                 static_cast<long long>(geometry.tokens),
+                 static_cast<long long>(cu.values[cu.count - 1]));
+        }
+    }
+
+    // Sequences and chunks of checked bounds.
+    void Pack(const IntList& cu, ChunkGeometry& geometry) {
+        if (geometry.batch != 1) {
+            Fail("B: expected 1 with cu_seqlens, got %lld", static_cast<long long>(geometry.batch));
+        }
+        if (!ok_) {
+            return;
+        }
+        geometry.packed = 1;
+        geometry.sequences = cu.count - 1;
+        geometry.chunksPerSequence = 0;
+        geometry.totalChunks = 0;
+        for (int64_t i = 0; i + 1 < cu.count; ++i) {
+            geometry.totalChunks += ChunksOf(cu, i);
+        }
+        geometry.chunksPerBatchRow = geometry.totalChunks;
+    }
+    static int64_t ChunksOf(const IntList& cu, int64_t sequence) {
+        return (cu.values[sequence + 1] - cu.values[sequence] + kChunkRows - 1) / kChunkRows;
+    }
+
+    // Exactly the chunks of cu_seqlens, sequence after sequence.
+    void CheckPairs(const IntList& cu, const IntList& pairs, const ChunkGeometry& geometry) {
+        if (pairs.count != 2 * geometry.totalChunks) {
+            Fail("chunk_indices: expected %lld pairs (the chunks of cu_seqlens), got %lld numbers",
+                 static_cast<long long>(geometry.totalChunks), static_cast<long long>(pairs.count));
+            return;
+        }
+        int64_t slot = 0;
+        for (int64_t sequence = 0; sequence < geometry.sequences; ++sequence) {
+            for (int64_t chunk = 0; chunk < ChunksOf(cu, sequence); ++chunk, ++slot) {
+                const int64_t* pair = pairs.values + 2 * slot;
+                if (pair[0] != sequence || pair[1] != chunk) {
+                    Fail("chunk_indices: expected (%lld, %lld) as pair %lld, got (%lld, %lld)",
+                         static_cast<long long>(sequence), static_cast<long long>(chunk),
+                         static_cast<long long>(slot), static_cast<long long>(pair[0]),
+                         static_cast<long long>(pair[1]));
+                    return;
+                }
+            }
+        }
     }
 
     template <typename T>

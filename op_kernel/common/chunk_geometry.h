@@ -19,29 +19,32 @@ constexpr int32_t kValueDim = 128;
 
 // Where a token's row starts, for any operand with one row a (batch, head, token):
 //   element offset = batch * batchStride + head * headStride + token * tokenStride.
-// Token-major [B,T,H,D] and head-major [B,H,T,D] differ in these three numbers only, and so will
-// the rank 3 layouts.
+// Token-major [B,T,H,D] and head-major [B,H,T,D] differ in these three numbers only. The rank 3
+// layouts [T,H,D] and [H,T,D] are those with B = 1.
 struct TokenLayout {
     int64_t batchStride;
     int64_t headStride;
     int64_t tokenStride;
 };
 
-// Dense geometry: `sequences` sequences of `tokens` tokens, one a batch row, cut into
-// `chunksPerSequence` chunks of `chunkSize` rows; the last chunk of a sequence may be short.
-// A packed batch will add a table of sequence starts behind this struct: kernels never compute a
-// chunk's place themselves, they ask ChunkIndex (chunk_index.h).
+// Dense: `sequences` sequences of `tokens` tokens, one a batch row, cut into `chunksPerSequence`
+// chunks of `chunkSize` rows; the last chunk of a sequence may be short.
+// Packed: one batch row holds `sequences` sequences, one behind the other. Their bounds and their
+// chunks stand in cu_seqlens and chunk_indices, in GM. Kernels never compute a chunk's place
+// themselves, they ask ChunkIndex (chunk_index.h).
 struct ChunkGeometry {
     int64_t batch;
-    int64_t tokens;
+    int64_t tokens;  // of a batch row
     int64_t sequences;
-    int64_t chunksPerSequence;
+    int64_t chunksPerSequence;  // dense only
     int64_t chunksPerBatchRow;  // Nc: chunk state slots of one batch row
     int64_t totalChunks;        // batch * chunksPerBatchRow
     int64_t valueHeads;
     int64_t keyHeads;
     int32_t headGroup;  // value heads that share one query/key head
     int32_t chunkSize;
+    int32_t packed;
+    int32_t reserved;
 };
 
 }  // namespace kda

@@ -27,8 +27,8 @@ public:
         pipe.InitBuffer(stateTiles_, 2, 2 * kTile * sizeof(bfloat16_t));
 
         for (uint32_t lane = 0; lane < kScanLanes; ++lane) {
-            now_[lane].Init(tiling, lane);
-            ahead_[lane].Init(tiling, lane);
+            now_[lane].Init(tiling, memory_.Index(), lane);
+            ahead_[lane].Init(tiling, memory_.Index(), lane);
             Prefetch(lane);
         }
         while (now_[0].Valid() || now_[1].Valid()) {

@@ -36,7 +36,7 @@ public:
         pipe.InitBuffer(states_, kScanLanes * kStateRows * columns_ * sizeof(float));
 
         for (uint32_t lane = 0; lane < kScanLanes; ++lane) {
-            walk_[lane].Init(tiling, lane);
+            walk_[lane].Init(tiling, memory_.Index(), lane);
         }
         while (walk_[0].Valid() || walk_[1].Valid()) {
             for (uint32_t lane = 0; lane < kScanLanes; ++lane) {

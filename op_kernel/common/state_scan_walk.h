@@ -30,9 +30,11 @@ struct StateScanOperands {
     GM_ADDR query;    // qg bf16 [B,Hv,T,K], backward
     GM_ADDR grad;     // d_o bf16, gradLayout, backward
     GM_ADDR initial;  // [N,Hv,K,V] fp32 or bf16; [N,Hv,V,K] with stateVFirst
-    GM_ADDR states;   // h or dh  bf16 [B,Nc,Hv,K,V]; h [B,Nc,Hv,V,K] with stateVFirst
-    GM_ADDR rows;     // v_new or dv_scan  bf16 [B,Hv,T,V]
-    GM_ADDR final;    // as initial, fp32; or a summary [N,Hv,K,V+K]
+    GM_ADDR cuSeqlens;
+    GM_ADDR chunkIndices;  // not for the summaries, which have no chunk slots
+    GM_ADDR states;        // h or dh  bf16 [B,Nc,Hv,K,V]; h [B,Nc,Hv,V,K] with stateVFirst
+    GM_ADDR rows;          // v_new or dv_scan  bf16 [B,Hv,T,V]
+    GM_ADDR final;         // as initial, fp32; or a summary [N,Hv,K,V+K]
     GM_ADDR workspace;
 };
 
@@ -53,15 +55,17 @@ template <bool kBackward, bool kSummary>
 class ScanWalker {
 public:
     __aicore__ inline ScanWalker() {}
-    __aicore__ inline void Init(const StateScanTiling* tiling, int64_t lane) {
+    __aicore__ inline void Init(const StateScanTiling* tiling, const ChunkIndex& index,
+                                int64_t lane) {
         tiling_ = tiling;
+        index_ = index;
         task_ = BlockOfCore() + lane * AscendC::GetBlockNum();
         LoadTask();
     }
     __aicore__ inline bool Valid() const { return task_ < taskCount_; }
     __aicore__ inline const ScanItem& Item() const { return item_; }
     __aicore__ inline void Next() {
-        if (++step_ < chunks_) {
+        if (++step_ < sequence_.chunks) {
             LoadStep();
             return;
         }
@@ -78,9 +82,12 @@ private:
         }
         const int64_t slice = task_ % tiling_->slices;
         const int64_t headTask = task_ / tiling_->slices;
-        sequence_ = headTask / geometry.valueHeads;
         head_ = headTask % geometry.valueHeads;
-        chunks_ = ChunkIndex(geometry).ChunkCount(sequence_);
+        // Tasks of one sequence follow each other: its place is looked up once.
+        const int64_t sequence = headTask / geometry.valueHeads;
+        if (sequence != sequence_.sequence) {
+            sequence_ = index_.LocateSequence<!kSummary>(sequence);
+        }
         const int64_t column = slice * tiling_->sliceColumns;
         item_.identity = kSummary && column >= kValueDim;
         item_.column = static_cast<uint32_t>(item_.identity ? column - kValueDim : column);
@@ -88,11 +95,12 @@ private:
         LoadStep();
     }
     __aicore__ inline void LoadStep() {
-        const int64_t chunk = kBackward ? chunks_ - 1 - step_ : step_;
-        item_.place = ChunkIndex(tiling_->geometry).Locate(sequence_, head_, chunk);
-        item_.rows = chunks_ == 0 ? 0 : item_.place.rows;
+        const int64_t chunks = sequence_.chunks;
+        const int64_t chunk = kBackward ? chunks - 1 - step_ : step_;
+        item_.place = index_.Locate(sequence_, head_, chunk);
+        item_.rows = chunks == 0 ? 0 : item_.place.rows;
         item_.first = step_ == 0;
-        item_.last = step_ + 1 >= chunks_;
+        item_.last = step_ + 1 >= chunks;
         const bool zero = tiling_->initialKind == kStateZero && !item_.identity;
         item_.projects = item_.rows > 0 && !(item_.first && zero);
         item_.updates = item_.rows > 0 && !(item_.last && tiling_->storesFinal == 0);
@@ -101,10 +109,10 @@ private:
     const StateScanTiling* tiling_ = nullptr;
     int64_t task_ = 0;
     int64_t taskCount_ = 0;
-    int64_t sequence_ = 0;
     int64_t head_ = 0;
-    int64_t chunks_ = 0;
     int64_t step_ = 0;
+    ChunkIndex index_;
+    SequencePlace sequence_ = {-1, 0, 0, 0, 0, 0};
     ScanItem item_;
 };
 
@@ -117,20 +125,22 @@ public:
         tiling_ = tiling;
         columns_ = static_cast<uint32_t>(tiling->sliceColumns);
         const int64_t lanes = BlockOfCore() * kScanLanes;
+        index_ = ChunkIndex(tiling->geometry, operands.cuSeqlens, operands.chunkIndices);
         workspace_ = operands.workspace + lanes * tiling->laneBytes;
         states_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.states);
         rows_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.rows);
     }
 
     __aicore__ inline uint32_t Columns() const { return columns_; }
+    __aicore__ inline const ChunkIndex& Index() const { return index_; }
 
     // Row 0 of an operand [B,Hv,T,K] of the item's chunk.
     __aicore__ inline int64_t KeyRows(const ScanItem& item) const {
-        return ChunkIndex(tiling_->geometry).ValueCacheOffset(item.place, kKeyDim);
+        return index_.ValueCacheOffset(item.place, kKeyDim);
     }
     // Row 0 of an operand [B,Hv,T,V], at the slice's first column.
     __aicore__ inline int64_t ValueRows(const ScanItem& item) const {
-        return ChunkIndex(tiling_->geometry).ValueCacheOffset(item.place, kValueDim) + item.column;
+        return index_.ValueCacheOffset(item.place, kValueDim) + item.column;
     }
     // Whether a boundary state, or a chunk state of this scan, is [V,K] in memory.
     __aicore__ inline bool BoundaryVFirst() const { return !kSummary && tiling_->stateVFirst != 0; }
@@ -138,13 +148,12 @@ public:
 
     // [N,Hv,K,V] at the slice's first column; [N,Hv,V,K] at the row that it is there.
     __aicore__ inline int64_t SequenceState(const ScanItem& item) const {
-        return ChunkIndex(tiling_->geometry).SequenceStateOffset(item.place, kKeyDim, kValueDim) +
+        return index_.SequenceStateOffset(item.place, kKeyDim, kValueDim) +
                (BoundaryVFirst() ? item.column * kKeyDim : item.column);
     }
     // [N,Hv,K,V+K] at the slice's first column.
     __aicore__ inline int64_t Summary(const ScanItem& item) const {
-        return ChunkIndex(tiling_->geometry)
-                   .SequenceStateOffset(item.place, kKeyDim, kValueDim + kKeyDim) +
+        return index_.SequenceStateOffset(item.place, kKeyDim, kValueDim + kKeyDim) +
                (item.identity ? kValueDim : 0) + item.column;
     }
 
@@ -155,8 +164,7 @@ public:
         if constexpr (kSummary) {
             return Part<bfloat16_t>(lane, 4 * (kChunkRows + kKeyDim) + QueryBytes());
         }
-        return states_[ChunkIndex(tiling_->geometry)
-                           .ChunkStateOffset(item.place, kKeyDim, kValueDim) +
+        return states_[index_.ChunkStateOffset(item.place, kKeyDim, kValueDim) +
                        (ChunkVFirst() ? item.column * kKeyDim : item.column)];
     }
     // bf16 y of the chunk, rows at StatePitch().
@@ -193,6 +201,7 @@ private:
     }
 
     const StateScanTiling* tiling_ = nullptr;
+    ChunkIndex index_;
     uint32_t columns_ = 0;
     GM_ADDR workspace_ = nullptr;
     AscendC::GlobalTensor<bfloat16_t> states_;

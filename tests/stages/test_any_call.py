@@ -9,7 +9,7 @@ import pytest
 
 from hyper_parallel_kda import stage_table as table
 from tests.support.aclnn import BF16, INVALID, NULLPTR, TILING, AclnnError
-from tests.support.stage_calls import complete_call
+from tests.support.stage_calls import complete_call, packing
 
 STAGES = pytest.mark.parametrize("stage", table.STAGES, ids=lambda stage: stage.name)
 
@@ -100,11 +100,74 @@ def test_bad_calls_are_refused_and_good_ones_still_work(lib, stage):
         np.testing.assert_array_equal(again[name].view(np.uint8), want[name].view(np.uint8))
 
 
-@STAGES
-def test_index_arrays_are_refused_for_now(lib, stage):
-    arguments, outputs = complete_call(stage, tokens=17)
-    for name in ("cu_seqlens", "chunk_indices"):
-        if any(spec.name == name for spec in stage.inputs):
-            with pytest.raises(AclnnError, match=f"{name}.*not supported yet") as error:
-                lib.call(stage.op, outputs=outputs, **arguments, **{name: [0, 17]})
-            assert error.value.status == TILING
+def having(name):
+    stages = [stage for stage in table.STAGES if any(spec.name == name for spec in stage.inputs)]
+    return pytest.mark.parametrize("stage", stages, ids=lambda stage: stage.name)
+
+
+def twice(value):
+    return np.concatenate([value, value]) if isinstance(value, np.ndarray) else value
+
+
+PACKED, WITH_SLOTS = having("cu_seqlens"), having("chunk_indices")
+
+BAD_BOUNDS = {
+    "short": ([0], "cu_seqlens: expected at least 2 entries, got 1"),
+    "start": ([1, 70, 130], "cu_seqlens: expected its first entry to be 0, got 1"),
+    "negative": ([-64, 130], None),
+    "decreasing": (
+        [0, 70, 69, 130],
+        "expected entries that do not decrease, got 69 behind 70 (entry 2)",
+    ),
+    "end": ([0, 70, 129], "cu_seqlens: expected its last entry to be T = 130, got 129"),
+    "beyond": ([0, 131], None),
+    "far beyond": ([0, 2**62], None),
+}
+
+
+@pytest.mark.parametrize("case", BAD_BOUNDS)
+@PACKED
+def test_bounds_are_checked(lib, stage, case):
+    bounds, message = BAD_BOUNDS[case]
+    arguments, outputs = complete_call(stage, tokens=130)
+    arguments.update(packing(stage, [0, 70, 130]), cu_seqlens=bounds)
+    with pytest.raises(AclnnError) as error:
+        lib.call(stage.op, outputs=outputs, **arguments)
+    assert error.value.status == TILING
+    assert (message or "cu_seqlens: expected") in error.value.message
+
+
+BAD_PAIRS = {
+    "none": (None, "expected 4 pairs (the chunks of cu_seqlens), got none"),
+    "missing": ([0, 0, 0, 1, 1, 0], "expected 4 pairs (the chunks of cu_seqlens), got 6 numbers"),
+    "half a pair": (
+        [0, 0, 0, 1, 1, 0, 2],
+        "expected 4 pairs (the chunks of cu_seqlens), got 7 numbers",
+    ),
+    "order": ([0, 0, 1, 0, 0, 1, 2, 0], "expected (0, 1) as pair 1, got (1, 0)"),
+    "empty one": ([0, 0, 0, 1, 1, 0, 1, 0], "expected (2, 0) as pair 2, got (1, 0)"),
+    "far": ([0, 0, 0, 1, 2, 0, 2, 2**40], "expected (2, 1) as pair 3, got (2, 1099511627776)"),
+    "negative": ([0, 0, 0, -1, 2, 0, 2, 1], "expected (0, 1) as pair 1, got (0, -1)"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_PAIRS)
+@WITH_SLOTS
+def test_pairs_are_checked(lib, stage, case):
+    cu_seqlens = [0, 65, 65, 130]
+    pairs, message = BAD_PAIRS[case]
+    arguments, outputs = complete_call(stage, cu_seqlens=cu_seqlens)
+    with pytest.raises(AclnnError) as error:
+        lib.call(stage.op, outputs=outputs, **{**arguments, "chunk_indices": pairs})
+    assert error.value.status == TILING and message in error.value.message
+    with pytest.raises(AclnnError, match="chunk_indices: expected None without cu_seqlens"):
+        lib.call(stage.op, outputs=outputs, **{**arguments, "cu_seqlens": None})
+
+
+@PACKED
+def test_a_packed_batch_has_one_row(lib, stage):
+    arguments, outputs = complete_call(stage, batch=2, tokens=17)
+    if stage.name == "pre_process_bwd":  # never has more than one
+        arguments = {n: twice(x) for n, x in arguments.items()}
+    with pytest.raises(AclnnError, match="B: expected 1 .*, got 2"):
+        lib.call(stage.op, outputs=outputs, **arguments, **packing(stage, [0, 17]))

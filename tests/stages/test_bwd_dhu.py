@@ -139,11 +139,14 @@ def test_refusals(lib):
     case = scan_cases.draw(10, tokens=10)
     good = arguments(case)
     for change, message in [
-        ({"layout": "TND"}, "layout=TND is not supported yet"),
+        ({"layout": "TND"}, "q: expected 3 dimensions (as layouts NTD and TND)"),
         ({"layout": "HELLO"}, "layout: expected one of BNSD, BSND, NTD, TND, got 'HELLO'"),
         ({"layout": "BSND"}, "d_o: expected shape [1, 10, 2, 128]"),
         ({"h0": None}, "dh0"),
-        ({"cu_seqlens": [0, 10]}, "cu_seqlens is not supported yet"),
+        (
+            {"cu_seqlens": [0, 10]},
+            "chunk_indices: expected 1 pairs (the chunks of cu_seqlens), got none",
+        ),
     ]:
         with pytest.raises(AclnnError) as failure:
             lib.call(OP, **{**good, **change})

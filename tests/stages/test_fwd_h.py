@@ -125,7 +125,10 @@ def test_refusals(lib):
     for change, message in [
         (wrong_w, "w: expected shape [1, 2, 10, 128], got [1, 2, 11, 128]"),
         ({"gk": to_bf16(case.gk)}, "gk"),
-        ({"cu_seqlens": [0, 10]}, "cu_seqlens is not supported yet"),
+        (
+            {"cu_seqlens": [0, 10]},
+            "chunk_indices: expected 1 pairs (the chunks of cu_seqlens), got none",
+        ),
         ({"chunk_size": 32}, "chunk_size: expected 64, got 32"),
         ({"initial_state": case.state[:, :1].copy()}, "initial_state: expected shape"),
     ]:

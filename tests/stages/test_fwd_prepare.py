@@ -291,7 +291,7 @@ def test_token_rows_wider_than_a_cube_copy_can_step(lib):
         ({"cu_seqlens": [0, 65]}, "cu_seqlens"),
         ({"dt_bias": np.zeros((2, 64), np.float32)}, "dt_bias"),
         ({"k": np.zeros((1, 64, 2, 128), BF16)}, "k"),
-        ({"q": np.zeros((1, 65, 1, 128), BF16), "k": np.zeros((1, 65, 1, 128), BF16)}, "heads"),
+        ({"q": np.zeros((1, 65, 4, 128), BF16), "k": np.zeros((1, 65, 4, 128), BF16)}, "heads"),
     ),
 )
 def test_refusals(lib, change, message):

@@ -7,6 +7,7 @@ import numpy as np
 from mindspore import Tensor
 
 import hyper_parallel_kda as kda
+from hyper_parallel_kda.stage_table import RANK3_LAYOUTS
 from tests.support import reference
 
 GRADS = ("dq", "dk", "dv", "dg", "dbeta", "da_log", "ddt_bias", "dh0")
@@ -32,6 +33,11 @@ def gate_options():
     return {"safe_gate": True, "use_gate_in_kernel": True, "lower_bound": -5.0}
 
 
+def output_layout(layout):
+    """Of the output, for any layout of the inputs."""
+    return "TND" if layout in RANK3_LAYOUTS else "BSND"
+
+
 def tensors(x, layout="BSND", gate_dtype=ms.bfloat16, beta_dtype=None):
     """The input tensors of an inputs.Inputs by name. beta that bf16 cannot hold stays fp32."""
     raw_beta = bool(x.options.get("use_beta_sigmoid_in_kernel"))
@@ -48,7 +54,7 @@ def tensors(x, layout="BSND", gate_dtype=ms.bfloat16, beta_dtype=None):
 
 def call(x, named, layout="BSND", **overrides):
     """npu_chunk_kda on the named tensors."""
-    options = {**gate_options(), **x.options, **overrides}
+    options = {"cu_seqlens": x.cu_seqlens, **gate_options(), **x.options, **overrides}
     return kda.npu_chunk_kda(
         named["q"],
         named["k"],
@@ -68,7 +74,7 @@ def call(x, named, layout="BSND", **overrides):
 def forward(x, layout="BSND", **overrides):
     """output (head-major) and final_state as arrays."""
     output, state = call(x, tensors(x, layout), layout, **overrides)
-    return np.swapaxes(array(output), 1, 2), array(state)
+    return reference.to_head_major(array(output), output_layout(layout)), array(state)
 
 
 def results(x, layout="BSND", **overrides):
@@ -77,7 +83,9 @@ def results(x, layout="BSND", **overrides):
         x, layout, **{k: overrides.pop(k) for k in ("gate_dtype", "beta_dtype") if k in overrides}
     )
     names = [n for n in TENSORS if named[n] is not None]
-    d_o = None if x.d_o is None else tensor(np.swapaxes(x.d_o, 1, 2))
+    d_o = None
+    if x.d_o is not None:
+        d_o = tensor(reference.from_head_major(x.d_o, output_layout(layout)))
     dht = tensor(x.dht)
 
     def loss(*values):
@@ -94,7 +102,8 @@ def results(x, layout="BSND", **overrides):
     run = ms.value_and_grad(loss, grad_position=tuple(range(len(names))), has_aux=True)
     (_, output, state), grads = run(*[named[n] for n in names])
     by_name = dict(zip(names, grads, strict=True))
-    out = {"output": np.swapaxes(array(output), 1, 2), "final_state": array(state)}
+    output = reference.to_head_major(array(output), output_layout(layout))
+    out = {"output": output, "final_state": array(state)}
     for name, grad in zip(TENSORS, GRADS, strict=True):
         value = by_name.get(name)
         if value is not None and value.dtype != named[name].dtype:

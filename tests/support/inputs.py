@@ -7,6 +7,7 @@ so a test feeds the device exactly what the float64 reference sees. Each tensor 
 of its own: a search can draw one tensor of a thousand seeds without making the others.
 """
 
+import itertools
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -103,6 +104,37 @@ class Inputs:
         return float(np.sqrt(np.sum(parts)))
 
 
+def packed(lengths):
+    """cu_seqlens of sequences of those lengths."""
+    return [0, *itertools.accumulate(lengths)]
+
+
+def shown(cu_seqlens):
+    """cu_seqlens in a case's name: the lengths, as far as there is room."""
+    lengths = [b - a for a, b in itertools.pairwise(cu_seqlens)]
+    more = f"... {len(lengths)} sequences" if len(lengths) > 12 else ""
+    return "lengths " + ",".join(map(str, lengths[:12])) + more
+
+
+def sequences(x):
+    """Every sequence of a packed case as a dense case of its own."""
+    if x.cu_seqlens is None:
+        raise ValueError(f"{x.case}: not packed")
+    out = []
+    for n, (start, stop) in enumerate(itertools.pairwise(x.cu_seqlens)):
+        rows = {
+            name: None if getattr(x, name) is None else getattr(x, name)[:, :, start:stop]
+            for name in ("q", "k", "v", "g", "beta", "d_o")
+        }
+        states = {
+            name: None if getattr(x, name) is None else getattr(x, name)[n : n + 1]
+            for name in ("initial_state", "dht")
+        }
+        case = f"{x.case}, sequence {n} alone"
+        out.append(replace(x, **rows, **states, cu_seqlens=None, case=case))
+    return out
+
+
 def draw_v(seed, shape):
     return round_bf16(stream(seed, "v").standard_normal(shape))
 
@@ -174,6 +206,8 @@ def make_inputs(
     case = (
         f"seed={seed} B={batch} T={tokens} H={heads} decay={decay} keys={keys} beta={beta} "
         f"l2norm={l2norm} h0={initial_state} loss={loss}"
+        + (f" Hk={key_heads}" if key_heads != heads else "")
+        + (f" cu_seqlens={shown(cu_seqlens)}" if cu_seqlens is not None else "")
     )
     return Inputs(
         q=_draw_keys(seed, "q", qk_shape, keys, not l2norm),

@@ -55,6 +55,16 @@ def chunk_count(tokens, chunk_size=64, cu_seqlens=None):
     return sum(-(-int(b - a) // chunk_size) for a, b in pairwise(cu_seqlens))
 
 
+def chunk_indices(cu_seqlens, chunk_size=64):
+    """Flat (sequence, chunk) pairs, as the stages take them."""
+    return [
+        number
+        for n, (start, stop) in enumerate(pairwise(cu_seqlens))
+        for chunk in range(-(-int(stop - start) // chunk_size))
+        for number in (n, chunk)
+    ]
+
+
 def expand_heads(x, groups):
     """Value head hv reads query/key head hv // groups."""
     return np.repeat(x, groups, axis=1) if groups > 1 else x

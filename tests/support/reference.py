@@ -16,6 +16,7 @@ from tests.support.pieces import (  # noqa: F401  (part of this module's interfa
     LOG2E,
     Chunk,
     chunk_count,
+    chunk_indices,
     chunks,
     decay_factor,
     effective_beta,

@@ -5,6 +5,7 @@
 import numpy as np
 
 from hyper_parallel_kda import stage_table as table
+from tests.support import reference
 from tests.support.aclnn import BF16
 
 DTYPES = {"io": BF16, "fp32": np.dtype(np.float32), "io|fp32": BF16}
@@ -14,13 +15,26 @@ REQUIRED = {"scale": 0.1, "pre_or_post_num_ranks": 2, "rank": 2}
 SUPPORTED = {"use_gate_in_kernel": True, "safe_gate": True}
 
 
-def sizes(stage, batch=1, tokens=65, key_heads=2, value_heads=2, ranks=3):
-    """All dimension symbols. pre_process_bwd takes one batch row only."""
-    batch = 1 if stage.name == "pre_process_bwd" else batch
+def sizes(stage, batch=1, tokens=65, key_heads=2, value_heads=2, ranks=3, cu_seqlens=None):
+    """All dimension symbols; packed sequences give the tokens. pre_process_bwd takes one batch row
+    only."""
+    if stage.name == "pre_process_bwd" or cu_seqlens is not None:
+        batch = 1
+    tokens = tokens if cu_seqlens is None else cu_seqlens[-1]
     return {
-        "B": batch, "N": batch, "T": tokens, "Nc": -(-tokens // 64), "C": 64, "K": 128, "V": 128,
+        "B": batch, "N": reference.sequence_count(batch, cu_seqlens), "T": tokens,
+        "Nc": reference.chunk_count(tokens, cu_seqlens=cu_seqlens), "C": 64, "K": 128, "V": 128,
         "Hk": key_heads, "Hv": value_heads, "R": ranks,
     }  # fmt: skip
+
+
+def packing(stage, cu_seqlens):
+    """The stage's index arrays."""
+    if cu_seqlens is None:
+        return {}
+    lists = {"cu_seqlens": list(cu_seqlens), "chunk_indices": reference.chunk_indices(cu_seqlens)}
+    names = [spec.name for spec in stage.inputs]
+    return {name: value for name, value in lists.items() if name in names}
 
 
 def attributes(stage, layout="BNSD"):
@@ -32,37 +46,38 @@ def attributes(stage, layout="BNSD"):
     return {spec.name: value(spec) for spec in stage.attrs}
 
 
-def tensors(stage, dims, values, rng=None):
+def tensors(stage, dims, values, rng=None, rank3=False):
     """Every tensor input: zeros, or random numbers when a generator is given."""
     arrays = {}
     for spec in stage.inputs:
         if isinstance(spec, table.TensorSpec):
-            shape = table.output_shape(spec, values, dims)
+            shape = table.output_shape(spec, values, dims, rank3)
             data = np.zeros(shape) if rng is None else 0.3 * rng.standard_normal(shape)
             arrays[spec.name] = data.astype(DTYPES[spec.dtype])
     return arrays
 
 
-def outputs(stage, dims, values, arrays):
+def outputs(stage, dims, values, arrays, rank3=False):
     """{name: (shape, dtype)} of every output, in-place ones excepted."""
     wanted = {}
     for spec in stage.outputs:
         if spec.name != stage.in_place:
             source = arrays.get(spec.dtype[1:])
             dtype = DTYPES[spec.dtype] if spec.dtype[0] != "=" else source.dtype
-            wanted[spec.name] = (table.output_shape(spec, values, dims), dtype)
+            wanted[spec.name] = (table.output_shape(spec, values, dims, rank3), dtype)
     return wanted
 
 
-def complete_call(stage, seed=0, **options):
+def complete_call(stage, seed=0, layout="BNSD", cu_seqlens=None, **options):
     """(arguments, outputs) of a call of the stage with random tensors. None: an output that its
     attributes do not ask for."""
-    dims = sizes(stage, **options)
-    values = attributes(stage)
-    arrays = tensors(stage, dims, values, np.random.default_rng(seed))
-    arguments = {**values, **arrays}
+    dims = sizes(stage, cu_seqlens=cu_seqlens, **options)
+    values = attributes(stage, layout)
+    rank3 = layout in table.RANK3_LAYOUTS
+    arrays = tensors(stage, dims, values, np.random.default_rng(seed), rank3)
+    arguments = {**values, **arrays, **packing(stage, cu_seqlens)}
     asked = {"output_final_state": True, **arguments}  # which is no attribute of its op
-    every = outputs(stage, dims, values, arrays)
+    every = outputs(stage, dims, values, arrays, rank3)
     for spec in stage.outputs:
         if spec.name in every and not table.is_present(spec, asked):
             every[spec.name] = None

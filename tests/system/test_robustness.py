@@ -160,7 +160,7 @@ def bad_calls():
             "use_gate_in_kernel",
             run({"use_gate_in_kernel": False}, a_log=None, dt_bias=None),
         ),
-        "packed": (later, "cu_seqlens", run({"cu_seqlens": [0, 20]})),
+        "packed": (wrong, "cu_seqlens", run({"cu_seqlens": [0, 19]})),
         "V-first": (later, "state_v_first", run({"state_v_first": True})),
         "nats": (later, "use_exp2", run({"use_exp2": False})),
     }
