@@ -25,7 +25,6 @@ def _inputs(tokens, heads, gate):
 
     from tests.support import chain, inputs
 
-    ms.set_device("CPU")
     x = inputs.make_inputs(0, 1, tokens, heads, decay="medium", initial_state=True)
     return x, chain.tensors(x, gate_dtype=getattr(ms, gate))
 
@@ -179,6 +178,9 @@ def main(arguments=None):
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--step", choices=MODES, help="one step in this process, for the peaks")
     args = parser.parse_args(arguments)
+    import mindspore as ms
+
+    ms.set_device("CPU")
     if args.step:
         _step(args.tokens, args.heads, args.layers, args.step)
         return

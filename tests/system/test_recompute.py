@@ -174,7 +174,10 @@ def test_the_op_stays_refused_inside_a_differentiated_gradient():
 @pytest.mark.parametrize("gate", memory.GATES)
 @pytest.mark.parametrize("mode", memory.MODES)
 def test_no_more_bytes_wait_for_the_backward_than_if_all_were_saved(mode, gate):
-    """What benchmarks/memory.py prints; recompute, the inputs and not a byte more."""
-    here = sum(memory.kept(128, 2, gate, mode).values())
-    everything = sum(memory.kept_by_saving_everything(128, 2, gate, mode).values())
-    assert here == everything if mode == "recompute" else here < 0.8 * everything
+    """What benchmarks/memory.py prints: recomputed, the inputs and not a byte more; saved, all but
+    u, qg_scaled, q, k and beta."""
+    tokens, heads = 128, 2
+    here = sum(memory.kept(tokens, heads, gate, mode).values())
+    everything = sum(memory.kept_by_saving_everything(tokens, heads, gate, mode).values())
+    spared = 0 if mode == "recompute" else (4 * 256 + 2) * tokens * heads
+    assert here == everything - spared
