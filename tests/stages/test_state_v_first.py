@@ -5,6 +5,7 @@
 import numpy as np
 import pytest
 
+from hyper_parallel_kda import stage_table as table
 from tests.stages import (
     bwd_cases,
     scan_cases,
@@ -15,7 +16,9 @@ from tests.stages import (
     test_fwd_h,
     test_merge_fwd_bwd,
 )
+from tests.support import inputs
 from tests.support.bfloat16 import to_bf16
+from tests.support.stage_calls import complete_call
 
 STATES = {"initial_state", "final_state", "h0", "dht", "dh0", "h", "state"}  # dh stays K first
 
@@ -31,7 +34,7 @@ def assert_transposed(lib, op, arguments):
         name: flipped(value) if name in STATES and value is not None else value
         for name, value in arguments.items()
     }
-    got = lib.call(op, **turned, state_v_first=True)
+    got = lib.call(op, **{**turned, "state_v_first": True})
     for name, value in want.items():
         if value is None:
             assert got[name] is None
@@ -120,6 +123,23 @@ def test_merge_bits(lib, heads, forward, count):
         forward=forward,
     )
     assert_transposed(lib, test_merge_fwd_bwd.OP, arguments)
+
+
+V_FIRST = [
+    stage
+    for stage in table.STAGES
+    if any(attr.name == "state_v_first" for attr in stage.attrs) and stage.name != "bwd_finalize"
+]
+
+
+@pytest.mark.parametrize("stage", V_FIRST, ids=lambda stage: stage.name)
+@pytest.mark.parametrize("layout", ["TND", "BSND"])
+def test_packed_sequences(lib, stage, layout):
+    options = {}
+    if stage.name != "merge_fwd_bwd":
+        options = dict(cu_seqlens=inputs.packed([5, 0, 65, 1, 129, 64, 0]), layout=layout)
+    arguments, outputs = complete_call(stage, **options)
+    assert_transposed(lib, stage.op, {**arguments, "outputs": outputs})
 
 
 def test_same_bits_on_any_machine(lib):

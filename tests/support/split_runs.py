@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import mindspore as ms
-import numpy as np
 
 from tests.support import chain, reference
 
@@ -61,7 +60,9 @@ def ranks(x, layout, cuts, keep="caches", state_v_first=False, **options):
 
 def results(x, layout, cuts, state_v_first=False, **how):
     """What chain.results returns, from ranks cut at ``cuts``."""
-    d_o, dht = chain.tensor(np.swapaxes(x.d_o, 1, 2), ms.bfloat16), chain.tensor(x.dht)
+    token_major = chain.output_layout(layout)
+    d_o = chain.tensor(reference.from_head_major(x.d_o, token_major), ms.bfloat16)
+    dht = chain.tensor(x.dht)
     members = ranks(x, layout, cuts, state_v_first=state_v_first, **how)
     got = sequence_split.run(members, d_o, flip(dht) if state_v_first else dht)
     out = {}
@@ -70,7 +71,7 @@ def results(x, layout, cuts, state_v_first=False, **how):
             value = flip(value)
         value = chain.array(value)
         if name == "output":
-            value = np.swapaxes(value, 1, 2)
+            value = reference.to_head_major(value, token_major)
         elif name in PER_TOKEN:
             value = reference.to_head_major(value, layout)
         out[name] = value

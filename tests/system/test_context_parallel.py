@@ -70,6 +70,43 @@ def test_dense(count, kind, keep):
     metrics.check_all(got, want, grid.limits(x, want), x.upstream_norm(), x.case)
 
 
+# Sequences without tokens at the start, in the middle and at the end.
+PACKED = {
+    "on": (0, 0, 64, 192, 192, 300, 300),  # chunk bounds of every sequence lie on multiples of 64
+    "off": (0, 0, 101, 120, 120, 290, 300, 300),
+}
+
+
+@pytest.mark.parametrize("keep", split_runs.sequence_split.KEEP)
+@pytest.mark.parametrize("kind", list(CUTS))
+@pytest.mark.parametrize("count", [2, 3, 4, 8])
+def test_packed(count, kind, keep):
+    """Sequences that several ranks hold, and ranks that hold several sequences."""
+    number = 3 * list(ON_GRID).index(count) + split_runs.sequence_split.KEEP.index(keep)
+    layout = ("BSND", "TND", "BNSD", "NTD")[number % 4]
+    x = inputs.make_inputs(
+        5600 + number,
+        tokens=TOKENS,
+        decay=("lasting", "weak", "mixed")[number // 2 % 3],
+        initial_state=number % 5 != 1,
+        cu_seqlens=PACKED[kind],
+    )
+    got = split_runs.results(x, layout, CUTS[kind][count], keep=keep)
+    check(got, unsplit(x, layout), LIMITS[kind])
+    want = x.results()
+    metrics.check_all(got, want, grid.limits(x, want), x.upstream_norm(), x.case)
+
+
+def test_packed_sequences_that_no_cut_touches_keep_their_bits():
+    x = inputs.make_inputs(5650, tokens=TOKENS, initial_state=True, cu_seqlens=PACKED["off"])
+    got = split_runs.results(x, "TND", [0, 120, 290, TOKENS])
+    want = unsplit(x, "TND")
+    for name in set(NAMES) - {"da_log", "ddt_bias"}:  # sums over ranks
+        assert np.array_equal(got[name], want[name]), name
+    for name in ("da_log", "ddt_bias"):
+        assert metrics.relative_l2(got[name], want[name]) < 1e-6
+
+
 @pytest.mark.parametrize("decay", ["medium", "strong", "bound"])
 def test_faded_states_leave_chunk_cuts_nearly_exact(decay):
     x = inputs.make_inputs(5100, tokens=TOKENS, decay=decay, initial_state=True)

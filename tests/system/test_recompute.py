@@ -9,6 +9,7 @@ import pytest
 import hyper_parallel_kda as kda
 from benchmarks import memory
 from hyper_parallel_kda import chunk_kda_autograd as autograd
+from hyper_parallel_kda import stage_table as table
 from tests.support import chain, inputs
 from tests.system import grid
 
@@ -42,6 +43,15 @@ def test_gradients_have_the_bits_of_the_saved_mode(tokens, decay):
 def test_every_option(layout, l2norm, beta, state):
     x = inputs.make_inputs(
         41, batch=2, tokens=70, decay="medium", beta=beta, l2norm=l2norm, initial_state=state
+    )
+    compare_modes(x, layout)
+
+
+@pytest.mark.parametrize("layout", table.LAYOUTS)
+@pytest.mark.parametrize("state", [False, True])
+def test_packed_sequences(layout, state):
+    x = inputs.make_inputs(
+        40, tokens=200, decay="weak", initial_state=state, cu_seqlens=(0, 5, 5, 70, 134, 200)
     )
     compare_modes(x, layout)
 
