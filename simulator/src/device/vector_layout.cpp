@@ -234,13 +234,34 @@ void VecTranspose16(DType, const Local& dst, const Local& src, const Where& wher
     run(to, from);
 }
 
+namespace {
+
+// One repeat: sixteen blocks of T, read before the first of them is written.
+template <typename T>
+void TransposeBlocks(uint8_t* const* to, const uint8_t* const* from, int64_t shadow) {
+    constexpr uint32_t kColumns = kBlockBytes / sizeof(T);
+    constexpr uint32_t kParts = 16 / kColumns;  // 32 bit: a row of 16 takes two of the addresses
+    T rows[16][kColumns];
+    for (uint32_t i = 0; i < 16; ++i) {
+        std::memcpy(rows[i], from[i] + shadow, kBlockBytes);
+    }
+    for (uint32_t i = 0; i < 16; ++i) {
+        T block[kColumns];
+        for (uint32_t j = 0; j < kColumns; ++j) {
+            block[j] = rows[i % kParts * kColumns + j][i / kParts];
+        }
+        std::memcpy(to[i] + shadow, block, kBlockBytes);
+    }
+}
+
+}  // namespace
+
 void VecTransData(DType type, const Local* const* dst, const Local* const* src,
                   const AscendC::TransDataTo5HDParams& p, const Where& where) {
     Core& core = This();
     core.Begin(Op::TransDataTo5HD, where, p.repeatTimes);
     core.NeedVector();
     const uint32_t size = SizeOf(type);
-    const uint32_t columns = kBlockBytes / size;
     for (uint32_t i = 0; i < 16; ++i) {
         core.CheckSpace(*dst[i], Space::Ub, "a destination");
         core.CheckSpace(*src[i], Space::Ub, "a source");
@@ -266,17 +287,10 @@ void VecTransData(DType type, const Local* const* dst, const Local* const* src,
             Report(core, Op::TransDataTo5HD, {{to[i], kBlockBytes, true, Space::Ub}});
         }
         const auto run = [&](int64_t shadow) {
-            uint8_t block[16][kBlockBytes];
-            for (uint32_t i = 0; i < 16; ++i) {
-                std::memcpy(block[i], from[i] + shadow, kBlockBytes);
-            }
-            for (uint32_t i = 0; i < 16; ++i) {
-                for (uint32_t j = 0; j < columns; ++j) {
-                    // 32 bit: a destination row of 16 takes two of the addresses.
-                    const uint32_t row = size == 2 ? j : i % 2 * 8 + j;
-                    const uint32_t column = size == 2 ? i : i / 2;
-                    std::memcpy(to[i] + shadow + j * size, block[row] + column * size, size);
-                }
+            if (size == 2) {
+                TransposeBlocks<uint16_t>(to, from, shadow);
+            } else {
+                TransposeBlocks<uint32_t>(to, from, shadow);
             }
         };
         if constexpr (kTracksDefined) {
