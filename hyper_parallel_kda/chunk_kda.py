@@ -58,29 +58,37 @@ def npu_chunk_kda(
     ``S <- diag(exp(a)) S;  S <- S + b k (v - S^T k)^T;  o = scale * S^T q``.
 
     Args:
-        q, k: ``[B, Hk, T, K]`` for layout "BNSD", ``[B, T, Hk, K]`` for "BSND". bfloat16, K = 128.
-        v: ``[B, Hv, T, V]`` or ``[B, T, Hv, V]``. bfloat16, V = 128.
+        q, k: ``[B, Hk, T, K]`` for layout "BNSD", ``[B, T, Hk, K]`` for "BSND", ``[Hk, T, K]`` for
+            "NTD", ``[T, Hk, K]`` for "TND". bfloat16, K = 128.
+        v: the same with Hv heads and width V = 128. Hv is a multiple of Hk; value head i reads
+            query/key head ``i // (Hv / Hk)``.
         g: raw gate, shaped like v with width K. bfloat16 or float32.
-        beta: ``[B, Hv, T]`` or ``[B, T, Hv]``. bfloat16 or float32.
+        beta: like v without the last axis. bfloat16 or float32.
         scale: factor of q, usually ``K ** -0.5``.
         chunk_size: 64.
         output_final_state: also return the state after the last token.
         safe_gate, lower_bound: the log decay in nats is
             ``lower_bound * sigmoid(exp(a_log) * (g + dt_bias))``, with lower_bound in [-5, 0).
         a_log, dt_bias: float32, ``[Hv]`` and ``[Hv, K]`` or ``[Hv * K]``; dt_bias None is zero.
-        initial_state: ``[B, Hv, K, V]``, float32 or bfloat16; None is zero.
+        cu_seqlens: bounds of N packed sequences on the token axis, N + 1 integers from 0 to T that
+            do not decrease, as a list, tuple, NumPy array or Tensor (read on the host, once a
+            call). Needs B = 1 or a layout without a batch axis. None: each batch row is one
+            sequence, N = B.
+        chunk_indices: the (sequence, chunk) pairs of all chunks, ``[Nc, 2]`` or flat, checked
+            against cu_seqlens; None: made here.
+        initial_state: ``[N, Hv, K, V]``, float32 or bfloat16; None is zero.
         epsilon, use_qk_l2norm_in_kernel: divide q and k by ``sqrt(sum(x * x) + epsilon)``.
         use_beta_sigmoid_in_kernel: beta is the argument of a sigmoid.
         disable_recompute: True keeps what the forward has computed for the backward; False keeps
             the inputs alone, and the backward computes the rest again, to the same bits.
-        cu_seqlens, chunk_indices, state_v_first, allow_neg_eigval, use_exp2=False, safe_gate=False,
-            use_gate_in_kernel=False, layouts "NTD" and "TND", grouped heads: specified, not
-            implemented yet (NotImplementedError).
+        state_v_first, allow_neg_eigval, use_exp2=False, safe_gate=False, use_gate_in_kernel=False:
+            specified, not implemented yet (NotImplementedError).
 
     Returns:
-        ``(attn_out, final_state)``: attn_out ``[B, T, Hv, V]``, token-major for every layout, in
-        q's dtype; final_state float32 ``[B, Hv, K, V]``, or None unless output_final_state. Both
-        may take part in a loss. Each gradient has its input's dtype and layout.
+        ``(attn_out, final_state)``: attn_out ``[B, T, Hv, V]``, or ``[T, Hv, V]`` for "NTD" and
+        "TND", in q's dtype; final_state float32 ``[N, Hv, K, V]``, or None unless
+        output_final_state. Both may take part in a loss. Each gradient has its input's dtype and
+        layout.
 
     Raises:
         TypeError, ValueError: an argument is wrong; the message names it.

@@ -3,7 +3,11 @@
 """The four forward stages. Local, not differentiable, no communication.
 
 Shapes use B batch, T tokens, Hk/Hv query-key/value heads, K = V = 128, C = 64 the chunk length,
-Nc = ceil(T / C). Caches are head-major whatever the input's layout. "input dtype" is bfloat16.
+Nc = ceil(T / C), N = B sequences. Caches are head-major whatever the input's layout;
+``[B, Hv, T, *]`` is ``[Hv, T, *]`` in calls without a batch axis (layouts "NTD" and "TND"), chunk
+states then have B = 1. With cu_seqlens (packed sequences, B = 1) N is their number and Nc that of
+their chunks; chunk_indices are made from it when None. docs/stages.md says more. "input dtype" is
+bfloat16.
 Every function raises TypeError or ValueError naming a wrong argument, NotImplementedError naming an
 option that comes later, and RuntimeError when the op library is missing, lacks the stage or fails.
 """
@@ -42,9 +46,10 @@ def npu_chunk_kda_fwd_prepare(
     """All work inside a chunk that does not need the state. docs/stages.md, stage 1.
 
     q, k ``[B, Hk, T, K]``, v ``[B, Hv, T, V]``, g ``[B, Hv, T, K]``, beta ``[B, Hv, T]`` for layout
-    "BNSD"; "BSND" has the token axis before the heads. q, k, v in the input dtype; g and beta that
-    or float32. a_log ``[Hv]`` and dt_bias ``[Hv, K]`` or ``[Hv * K]`` float32. The safe gate turns
-    g into a log decay in nats, ``lower_bound * sigmoid(exp(a_log) * (g + dt_bias))``.
+    "BNSD"; "BSND" has the token axis before the heads, "NTD" and "TND" have no batch axis. q, k, v
+    in the input dtype; g and beta that or float32. a_log ``[Hv]`` and dt_bias ``[Hv, K]`` or
+    ``[Hv * K]`` float32. The safe gate turns g into a log decay in nats,
+    ``lower_bound * sigmoid(exp(a_log) * (g + dt_bias))``.
 
     Returns 13 slots: ``gk`` (cumulative log decay inside the chunk, log2 units, float32
     ``[B, Hv, T, K]``), ``Aqk``, ``Akk`` ``[B, Hv, T, C]``, ``w``, ``u``, ``qg``, ``kg``,
@@ -109,7 +114,7 @@ def npu_chunk_kda_fwd_finalize(
 
     qg_scaled ``[B, Hv, T, K]``, aqk ``[B, Hv, T, C]``, v_new ``[B, Hv, T, V]``,
     h ``[B, Nc, Hv, K, V]`` (``[.., V, K]`` with state_v_first). Returns o, ``[B, T, Hv, V]`` for
-    "BSND", ``[B, Hv, T, V]`` for "BNSD".
+    "BSND", ``[B, Hv, T, V]`` for "BNSD"; caches without a batch axis need "TND" or "NTD".
     """
     _refuse_graph_mode()
     return run_stage(table.FWD_FINALIZE, dict(locals()))[0]

@@ -28,13 +28,15 @@ def _case(stage_name, title, cores=2, layout="BNSD", drop=(), cast=None, **optio
     """Random operands of the stage; `drop` leaves operands out, `cast` gives them another type,
     what stage_calls.sizes does not know are attributes."""
     stage = table.STAGE_BY_NAME[stage_name]
-    known = ("batch", "tokens", "heads", "ranks")
+    known = ("batch", "tokens", "heads", "ranks", "cu_seqlens", "key_heads")
     dims = {name: options.pop(name) for name in known if name in options}
     heads = dims.pop("heads", 2)
-    sizes = stage_calls.sizes(stage, key_heads=heads, value_heads=heads, **dims)
+    key_heads = dims.pop("key_heads", heads)
+    sizes = stage_calls.sizes(stage, key_heads=key_heads, value_heads=heads, **dims)
     values = {**stage_calls.attributes(stage, layout), **options}
+    rank3 = layout in table.RANK3_LAYOUTS
     rng = np.random.default_rng(zlib.crc32(f"{stage_name} {title}".encode()))
-    arrays = stage_calls.tensors(stage, sizes, values, rng)
+    arrays = stage_calls.tensors(stage, sizes, values, rng, rank3)
     if "gk" in arrays:  # what fwd_prepare makes: sums of negative numbers, anew in every chunk
         arrays["gk"] = _cumulative(arrays["gk"])
     for name in drop:
@@ -44,7 +46,8 @@ def _case(stage_name, title, cores=2, layout="BNSD", drop=(), cast=None, **optio
     present = {**values, **{spec.name: arrays.get(spec.name) for spec in stage.inputs}}
     present["output_final_state"] = options.pop("output_final_state", True)
     values.pop("output_final_state", None)
-    outputs = stage_calls.outputs(stage, sizes, values, arrays)
+    outputs = stage_calls.outputs(stage, sizes, values, arrays, rank3)
+    values.update(stage_calls.packing(stage, dims.get("cu_seqlens")))
     for spec in stage.outputs:
         if not table.is_present(spec, present):
             outputs[spec.name] = None
@@ -52,9 +55,11 @@ def _case(stage_name, title, cores=2, layout="BNSD", drop=(), cast=None, **optio
 
 
 def _cumulative(gk):
+    """Chunks of packed sequences begin elsewhere; that does not matter to a mutant."""
     out = -0.2 * np.abs(gk)
-    for start in range(0, gk.shape[2], 64):
-        out[:, :, start : start + 64] = np.cumsum(out[:, :, start : start + 64], axis=2)
+    for start in range(0, gk.shape[-2], 64):
+        rows = slice(start, start + 64)
+        out[..., rows, :] = np.cumsum(out[..., rows, :], axis=-2)
     return np.ascontiguousarray(out, gk.dtype)
 
 
@@ -123,5 +128,13 @@ def _bwd_finalize():
     yield _case("bwd_finalize", "many chunks", 2, tokens=64 * 18, heads=1, cast=fp32)
 
 
+def _packed():
+    """One core, so that sequences follow each other in its buffers; an empty one among them."""
+    for stage in table.STAGES:
+        if any(spec.name == "cu_seqlens" for spec in stage.inputs):
+            lists = dict(cu_seqlens=[0, 70, 70, 75, 150])
+            yield _case(stage.name, "packed, rank 3", 1, "TND", heads=2, key_heads=1, **lists)
+
+
 def all_cases():
-    return [*_fwd_prepare(), *_scans(), *_others(), *_bwd_finalize()]
+    return [*_fwd_prepare(), *_scans(), *_others(), *_bwd_finalize(), *_packed()]

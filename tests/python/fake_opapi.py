@@ -40,7 +40,10 @@ void Write(std::ostream& out, const aclTensor* t) {
         expected *= t->shape[i];
     }
 }
-void Write(std::ostream& out, const aclIntArray* a) { out << (a ? " a" : " -"); }
+void Write(std::ostream& out, const aclIntArray* a) {
+    out << (a ? " a" : " -");
+    for (size_t i = 0; a && i < a->values.size(); ++i) out << (i ? "," : "") << a->values[i];
+}
 void Write(std::ostream& out, double value) { out << " d" << value; }
 void Write(std::ostream& out, int64_t value) { out << " i" << value; }
 void Write(std::ostream& out, bool value) { out << " b" << value; }

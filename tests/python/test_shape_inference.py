@@ -17,6 +17,8 @@ CASES = {
     "tail": {"batch": 2, "tokens": 65, "key_heads": 2, "value_heads": 4, "ranks": 3},
     "one token": {"tokens": 1, "key_heads": 1, "value_heads": 1, "ranks": 1},
     "empty": {"batch": 2, "tokens": 0, "key_heads": 3, "value_heads": 3},
+    "packed": {"key_heads": 1, "value_heads": 2, "cu_seqlens": [0, 5, 5, 70, 199]},
+    "packed, empty": {"cu_seqlens": [0, 0, 0]},
 }
 
 
@@ -25,16 +27,18 @@ def library():
     return Library(loader.SIMULATOR_LIBRARY)
 
 
-@pytest.mark.parametrize("layout", ["BNSD", "BSND"])
+@pytest.mark.parametrize("layout", table.LAYOUTS)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("stage", table.STAGES, ids=lambda stage: stage.name)
 def test_outputs_are_those_of_the_table(library, stage, case, layout):
-    dims = stage_calls.sizes(stage, **CASES[case])
-    values = stage_calls.attributes(stage, layout)
-    arrays = stage_calls.tensors(stage, dims, values)
+    rank3 = layout in table.RANK3_LAYOUTS
+    dims = stage_calls.sizes(stage, **{**CASES[case], **({"batch": 1} if rank3 else {})})
+    cu_seqlens = CASES[case].get("cu_seqlens")
+    values = {**stage_calls.attributes(stage, layout), **stage_calls.packing(stage, cu_seqlens)}
+    arrays = stage_calls.tensors(stage, dims, values, rank3=rank3)
     inferred = library.infer(stage.op, **values, **arrays)
     assert list(inferred) == [spec.name for spec in stage.outputs]
-    for name, expected in stage_calls.outputs(stage, dims, values, arrays).items():
+    for name, expected in stage_calls.outputs(stage, dims, values, arrays, rank3).items():
         assert inferred[name] == expected, name
 
 

@@ -389,3 +389,49 @@ class PreparedCall:
         raw[GUARD + size :] = 0xA5
         self.guards.append((definition["name"], raw))
         return raw[GUARD : GUARD + size].view(dtype).reshape(shape)
+
+
+class ShapesOnly:
+    """Tensors of any size without memory behind them (an address that nobody may use): for the
+    first phase of a call alone."""
+
+    def __init__(self, library):
+        self.library = library
+        self.tensors = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for tensor in self.tensors:
+            self.library.dll.aclDestroyTensor(tensor)
+
+    def tensor(self, shape, dtype):
+        dims = (ctypes.c_int64 * max(len(shape), 1))(*shape)
+        made = self.library.dll.aclCreateTensor(
+            dims, ctypes.c_uint64(len(shape)), ctypes.c_int(_ACL_TYPE[np.dtype(dtype)]),
+            ctypes.c_void_p(None), ctypes.c_int64(0), ctypes.c_int(_ND), dims,
+            ctypes.c_uint64(len(shape)), ctypes.c_void_p(512),
+        )  # fmt: skip
+        if not made:
+            raise AclnnError("aclCreateTensor", INVALID, self.library.last_error())
+        self.tensors.append(ctypes.c_void_p(made))
+        return self.tensors[-1]
+
+    def workspace_size(self, op_type, outputs, **arguments):
+        """Of a call whose tensors are given as (shape, dtype)."""
+
+        def made(value):
+            is_tensor = isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], tuple)
+            return self.tensor(*value) if is_tensor else value
+
+        arguments, outputs = (
+            {name: made(value) for name, value in group.items()} for group in (arguments, outputs)
+        )
+        call = self.library.prepare(op_type, outputs=outputs, **arguments)
+        try:
+            return call.workspace_size
+        finally:
+            destroyed = self.library.function("aclDestroyAclOpExecutor")(call.executor)
+            self.library.check("aclDestroyAclOpExecutor", destroyed)
+            call.close()
