@@ -2,9 +2,10 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """The kernels' rounding in NumPy: bf16 at every cache write and matrix operand, fp32 accumulation.
 
-It follows the kernels' algorithm (16-row blocks with one reference row each, beta folded into the
-left operand, the regrouped state term, gate terms paired with the operands), and every one of
-these choices is a switch, so that a table can show what each of them buys. Dense, head-major,
+It follows the kernels' algorithm (16-row blocks with one reference row each, or levels for gates
+without a bound, beta folded into the left operand, the regrouped state term, gate terms paired with
+the operands), and every one of these choices is a switch, so that a table can show what each of
+them buys. Dense, equal numbers of heads, head-major,
 bf16 tensors held as float32. The stages' names and results are those of the reference.
 """
 
@@ -16,11 +17,37 @@ from tests.support import reference
 from tests.support.bfloat16 import round_bf16, split_bf16
 
 BLOCK = 16
-REFERENCE_ROW = 8
+REFERENCE_ROW = 8  # of the backward
 
 
 def _t(x):
     return np.swapaxes(x, -1, -2)
+
+
+def level_products(a):
+    """The products that cover the lower triangle of a chunk under a gate without a bound: (rows,
+    columns, pairs kept, row factor, column factor). Every factor runs from a row to a boundary
+    between the two rows of its pairs, so none exceeds one. a: log2 decay of each row."""
+    tokens = a.shape[1]
+    column = np.ones_like(a)  # of the blocks so far, down to the end of the last one
+    for start in range(0, tokens, BLOCK):
+        stop = min(tokens, start + BLOCK)
+        block, place = slice(start, stop), np.arange(stop - start)
+        sums = np.cumsum(a[:, block], axis=1, dtype=a.dtype)
+        if start:
+            kept = np.ones((stop - start, start), bool)
+            yield block, slice(0, start), kept, np.exp2(sums), column[:, :start]
+        for half in (8, 4, 2, 1):
+            group, upper = place // (2 * half), place // half % 2 == 1
+            middle = np.minimum(group * 2 * half + half - 1, stop - start - 1)
+            decay = np.exp2(
+                np.where(upper[:, None], sums - sums[:, middle], sums[:, middle] - sums)
+            )
+            kept = (group[:, None] == group) & upper[:, None] & ~upper
+            yield block, block, kept, decay, decay
+        yield block, block, np.eye(stop - start, dtype=bool), np.ones_like(sums), np.ones_like(sums)
+        column[:, :start] *= np.exp2(sums[:, -1:])
+        column[:, block] = np.exp2(sums[:, -1:] - sums)
 
 
 @dataclass(frozen=True)
@@ -67,27 +94,45 @@ class Numerics:
         return a_hi @ b_hi + (a_hi @ b_lo + a_lo @ b_hi)
 
     # ------------------------------------------------------------------ decayed products of a chunk
-    def _blocks(self, gk):
-        """(rows of a block, its reference gk, number of columns up to its end)."""
-        rows = gk.shape[-2]
-        for start in range(0, rows, BLOCK):
-            stop = min(rows, start + BLOCK)
+    def _grad_products(self, gk, is_bounded):
+        """What level_products gives, for the backward: around one reference row a block of rows if
+        the gate is bounded."""
+        if not is_bounded:
+            yield from level_products(np.diff(gk, axis=1, prepend=gk.dtype.type(0)))
+            return
+        tokens = gk.shape[-2]
+        for start in range(0, tokens, BLOCK):
+            stop = min(tokens, start + BLOCK)
             row = start + min(REFERENCE_ROW, stop - start - 1)
-            yield slice(start, stop), gk[:, row : row + 1], stop
+            block, ref = slice(start, stop), gk[:, row : row + 1]
+            row_factor, column_factor = np.exp2(gk[:, block] - ref), np.exp2(ref - gk[:, :stop])
+            yield block, slice(0, stop), np.True_, row_factor, column_factor
 
-    def scores(self, x, k, gk):
-        """sum_d x_i k_j 2^(gk_i - gk_j) for j <= i, else 0."""
+    def scores(self, x, k, a, lower_bound):
+        """sum_d x_i k_j 2^(gk_i - gk_j) for j <= i, else 0, with a = log2(e) times the log decay of
+        each row. lower_bound: None for a gate that has none."""
+        gk = np.cumsum(a, axis=1, dtype=self.dtype)
         if not self.row_blocks:
             pairs = reference.pair_decay(gk)
             return np.tril(np.einsum("hid,hjd,hijd->hij", x, k, pairs, optimize=True))
         out = np.zeros(gk.shape[:2] + gk.shape[1:2], self.dtype)
-        for block, ref, stop in self._blocks(gk):
+        if lower_bound is None:
+            for rows, columns, keep, left, right in level_products(a):
+                part = self.product(x[:, rows] * left, _t(k[:, columns] * right))
+                out[:, rows, columns] = np.where(keep, part, out[:, rows, columns])
+            return out
+        # The reference of a block is its first row, shifted by half of what the gate can fall
+        # within the block.
+        shift = self.dtype(np.round(-0.5 * (BLOCK - 1) * lower_bound * reference.LOG2E))
+        for start in range(0, gk.shape[1], BLOCK):
+            stop = min(gk.shape[1], start + BLOCK)
+            block, ref = slice(start, stop), gk[:, start : start + 1] - shift
             left = x[:, block] * np.exp2(gk[:, block] - ref)
             right = k[:, :stop] * np.exp2(ref - gk[:, :stop])
             out[:, block, :stop] = self.product(left, np.swapaxes(right, 1, 2))
         return np.tril(out)
 
-    def scores_grad(self, d, x, k, gk):
+    def scores_grad(self, d, x, k, gk, is_bounded=True):
         """From the gradient d of the scores (already masked): sum_j d_ij k_j E_ij by rows, sum_i
         d_ij x_i E_ij by columns, and the gate's part of both, x times rows minus k times columns.
 
@@ -101,20 +146,21 @@ class Numerics:
             by_column = np.einsum("hij,hid,hijd->hjd", d, x, pairs, optimize=True)
             return by_row, by_column, x * by_row - k * by_column
         by_row, by_column, gate = np.zeros_like(x), np.zeros_like(k), np.zeros_like(k)
-        for block, ref, stop in self._blocks(gk):
-            row_factor, column_factor = np.exp2(gk[:, block] - ref), np.exp2(ref - gk[:, :stop])
-            part, left, right = d[:, block, :stop], x[:, block] * row_factor, k[:, :stop]
-            right = right * column_factor
+        for rows_of, columns_of, keep, row_factor, column_factor in self._grad_products(
+            gk, is_bounded
+        ):
+            part = np.where(keep, d[:, rows_of, columns_of], 0)
+            left, right = x[:, rows_of] * row_factor, k[:, columns_of] * column_factor
             if self.paired_gate:
                 part = self.operand_pair(part) if self.split_scores else self.operand(part)
                 left, right = self.operand(left), self.operand(right)
                 rows, columns = part @ right, _t(part) @ left
-                gate[:, block] += left * rows
-                gate[:, :stop] -= right * columns
+                gate[:, rows_of] += left * rows
+                gate[:, columns_of] -= right * columns
             else:
                 rows, columns = self.fine_product(part, right), self.fine_product(_t(part), left)
-            by_row[:, block] = row_factor * rows
-            by_column[:, :stop] += column_factor * columns
+            by_row[:, rows_of] += row_factor * rows
+            by_column[:, columns_of] += column_factor * columns
         return by_row, by_column, gate if self.paired_gate else x * by_row - k * by_column
 
 
@@ -125,8 +171,12 @@ EXACT = Numerics(rounding=False)
 HANDED_ON = Numerics(operands=False)
 
 
+def is_bounded(x):
+    return x.options.get("use_gate_in_kernel", True) and x.options.get("safe_gate", True)
+
+
 def fwd_prepare(x, nm=REAL):
-    """Stage 1 of an inputs.Inputs."""
+    """Stage 1 of an inputs.Inputs. gk is always in units of log2: use_exp2 changes no result."""
 
     def cast(a):
         return np.asarray(a, nm.dtype)
@@ -149,6 +199,7 @@ def fwd_prepare(x, nm=REAL):
             cast(x.g), cast(x.a_log), cast(x.dt_bias), **pick(options, reference.GATE_OPTIONS)
         )
     )
+    bound = x.options.get("lower_bound", -5.0) if is_bounded(x) else None
     chunk = 64
     out = {n: np.zeros_like(a) for n in ("gk", "w", "qg", "kg", "qg_scaled")}
     out["u"] = np.zeros_like(v)
@@ -157,14 +208,15 @@ def fwd_prepare(x, nm=REAL):
     for c in reference.chunks(q.shape[0], q.shape[2], chunk):
         rows = c.stop - c.start
         at = (c.batch, slice(None), slice(c.start, c.stop))
-        gk = np.cumsum(a[at] * nm.dtype(reference.LOG2E), axis=1, dtype=nm.dtype)
+        decays = a[at] * nm.dtype(reference.LOG2E)
+        gk = np.cumsum(decays, axis=1, dtype=nm.dtype)
         qc, kc, bc = q_used[at], k_used[at], beta[at][..., None]
-        lower = np.tril(bc * nm.scores(kc, kc, gk), -1)
+        lower = np.tril(bc * nm.scores(kc, kc, decays, bound), -1)
         inverse = np.linalg.inv(np.eye(rows, dtype=nm.dtype) + lower)
         decay = np.exp2(gk)
         out["gk"][at] = gk
         out["akk"][at][..., :rows] = nm.store(inverse)
-        out["aqk"][at][..., :rows] = nm.store(scale * nm.scores(qc, kc, gk))
+        out["aqk"][at][..., :rows] = nm.store(scale * nm.scores(qc, kc, decays, bound))
         if nm.fold_beta:
             folded = inverse * _t(bc)
             out["w"][at] = nm.store(nm.product(folded, kc * decay))
@@ -247,7 +299,7 @@ def bwd_finalize(x, cache, dh, dv_scan, d_aqk, dq_raw, nm=REAL):
     def cast(a):
         return None if a is None else np.asarray(a, nm.dtype)
 
-    scale, v_all = nm.dtype(x.scale), cast(x.v)
+    scale, v_all, bounded = nm.dtype(x.scale), cast(x.v), is_bounded(x)
     q_hat, k_hat, beta, gk_all = (cache[n] for n in ("q_hat", "k_hat", "beta_eff", "gk"))
     dq, dk, da = (np.zeros_like(gk_all) for _ in range(3))
     dv, dbeta = np.zeros_like(v_all), np.zeros_like(beta)
@@ -290,12 +342,12 @@ def bwd_finalize(x, cache, dh, dv_scan, d_aqk, dq_raw, nm=REAL):
         d_scores = d_aqk[at][..., :rows]
         d_diagonal = np.einsum("hii->hi", d_scores)[..., None]
         if nm.exclude_diagonal:
-            q_rows, k_columns, gate = nm.scores_grad(np.tril(d_scores, -1), q, k, gk)
+            q_rows, k_columns, gate = nm.scores_grad(np.tril(d_scores, -1), q, k, gk, bounded)
             dq_diagonal, dk_diagonal = d_diagonal * k, d_diagonal * q
         else:
-            q_rows, k_columns, gate = nm.scores_grad(d_scores, q, k, gk)
+            q_rows, k_columns, gate = nm.scores_grad(d_scores, q, k, gk, bounded)
             dq_diagonal = dk_diagonal = 0
-        k_rows, k_columns_2, k_gate = nm.scores_grad(d_lower, b * k, k, gk)
+        k_rows, k_columns_2, k_gate = nm.scores_grad(d_lower, b * k, k, gk, bounded)
         k_columns = k_columns + k_columns_2
         dq[at] = dq_c + q_rows + dq_diagonal
         dk[at] = dk_c + b * k_rows + k_columns + dk_diagonal

@@ -24,8 +24,40 @@ DECAYS = {
     "mixed": (-8.0, 6.0),  # channels of one head from one end to the other
     "bound": (6.0, 6.0),  # as close to lower_bound as the test's contract goes
 }
+# dt_bias ranges of the gate a = -exp(a_log) * softplus(g + dt_bias), which has no bound.
+SOFTPLUS_DECAYS = {
+    "tiny": (-28.0, -26.0),  # about 1e-12 nats a token
+    "lasting": (-9.0, -7.0),
+    "weak": (-6.0, -4.0),
+    "medium": (-3.0, 1.0),
+    "strong": (4.0, 8.0),
+    "mixed": (-10.0, 50.0),
+    "extreme": (50.0, 50.0),  # about -50 nats a token on every channel
+}
+# Ranges of -a of a gate that comes activated: a channel draws its place in between (evenly in the
+# logarithm), its tokens scatter around it by a factor of e^+-0.5.
+ACTIVATED_DECAYS = {
+    "zero": (0.0, 0.0),  # no decay at all
+    "tiny": (1e-12, 1e-12),
+    "lasting": (1e-4, 1e-3),
+    "weak": (3e-3, 3e-2),
+    "medium": (3e-2, 1.0),
+    "strong": (3.0, 8.0),
+    "mixed": (1e-4, 50.0),
+    "extreme": (50.0, 50.0),
+    "steps": None,  # -50 for one token and channel in eight, exactly 0 for the others
+}
+MOST_NATS = 50.0
+# Every gate has the decays that the first one and the last one share: for tests that run over all.
+GATES = {"safe": DECAYS, "softplus": SOFTPLUS_DECAYS, "activated": ACTIVATED_DECAYS}
+COMMON_DECAYS = ("lasting", "weak", "medium", "strong", "mixed")
+GATE_OPTIONS = {
+    "safe": {"use_gate_in_kernel": True, "safe_gate": True},
+    "softplus": {"use_gate_in_kernel": True, "safe_gate": False},
+    "activated": {"use_gate_in_kernel": False, "safe_gate": False},
+}
 KEYS = ("independent", "parallel")
-BETAS = ("sigmoid", "unit", "two")
+BETAS = ("sigmoid", "unit", "two", "neg_eigval")
 LOSSES = ("output", "final_state", "both")
 _STREAMS = {
     name: i
@@ -155,13 +187,41 @@ def _draw_keys(seed, name, shape, keys, unit_norm):
 
 def _draw_beta(seed, shape, beta):
     rng = stream(seed, "beta")
-    if beta == "sigmoid":  # raw, the kernel applies the sigmoid
+    if beta in ("sigmoid", "neg_eigval"):  # raw, the kernel applies the sigmoid
         return round_bf16(rng.standard_normal(shape))
     if beta == "unit":
         return rng.random(shape).astype(np.float32)
     if beta == "two":
         return (2 * rng.random(shape)).astype(np.float32)
     raise ValueError(f"beta: expected one of {BETAS}, got {beta!r}")
+
+
+def _draw_gate(seed, shape, gate, decay):
+    """g, a_log, dt_bias. What bf16 cannot hold is rounded, so g may be passed in either dtype."""
+    if gate not in GATES:
+        raise ValueError(f"gate: expected one of {tuple(GATES)}, got {gate!r}")
+    if decay not in GATES[gate]:
+        raise ValueError(f"decay: expected one of {tuple(GATES[gate])}, got {decay!r}")
+    heads, channels = shape[1], shape[3]
+    place = stream(seed, "dt_bias").random((heads, channels))
+    tokens = stream(seed, "g")
+    if gate != "activated":
+        low, high = GATES[gate][decay]
+        a_log = (0.3 * stream(seed, "a_log").standard_normal(heads)).astype(np.float32)
+        dt_bias = (low + (high - low) * place).astype(np.float32)
+        return round_bf16(tokens.standard_normal(shape)), a_log, dt_bias
+    if decay == "steps":
+        return (
+            np.where(tokens.random(shape) < 1 / 8, -MOST_NATS, 0.0).astype(np.float32),
+            None,
+            None,
+        )
+    low, high = ACTIVATED_DECAYS[decay]
+    nats = low * (high / low) ** place[:, None, :] if low > 0 else np.zeros((heads, 1, channels))
+    if decay != "extreme":
+        nats = nats * np.exp(tokens.random(shape) - 0.5)
+    nats = np.broadcast_to(np.minimum(nats, MOST_NATS), shape)
+    return round_bf16(-nats), None, None
 
 
 def make_inputs(
@@ -173,17 +233,20 @@ def make_inputs(
     key_heads=None,
     k_dim=128,
     v_dim=128,
+    gate="safe",
     decay="medium",
     keys="independent",
     beta="sigmoid",
     l2norm=True,
+    use_exp2=True,
     initial_state=False,
     loss="both",
     constant_dht=False,
     cu_seqlens=None,
 ):
     """One case of the supported set. Without l2norm in the kernel, q and k come in normalised (the
-    recurrence diverges for long keys)."""
+    recurrence diverges for long keys). `decay` is one of GATES[gate]; the options of the result
+    name the gate unless it is the safe one, which the reference takes by default."""
     key_heads = heads if key_heads is None else key_heads
     qk_shape = (batch, key_heads, tokens, k_dim)
     v_shape, g_shape = (batch, heads, tokens, v_dim), (batch, heads, tokens, k_dim)
@@ -191,9 +254,7 @@ def make_inputs(
     state_shape = (sequences, heads, k_dim, v_dim)
     if loss not in LOSSES:
         raise ValueError(f"loss: expected one of {LOSSES}, got {loss!r}")
-    low, high = DECAYS[decay]
-    dt_bias = low + (high - low) * stream(seed, "dt_bias").random((heads, k_dim))
-    a_log = 0.3 * stream(seed, "a_log").standard_normal(heads)
+    g, a_log, dt_bias = _draw_gate(seed, g_shape, gate, decay)
     state = stream(seed, "initial_state").standard_normal(state_shape) if initial_state else None
     d_o = (
         round_bf16(stream(seed, "d_o").standard_normal(v_shape)) if loss != "final_state" else None
@@ -202,10 +263,19 @@ def make_inputs(
     if loss != "output":
         dht = stream(seed, "dht").standard_normal(state_shape)
         dht = (np.ones_like(dht) if constant_dht else dht).astype(np.float32)
-    options = {"use_qk_l2norm_in_kernel": l2norm, "use_beta_sigmoid_in_kernel": beta == "sigmoid"}
+    options = {
+        "use_qk_l2norm_in_kernel": l2norm,
+        "use_beta_sigmoid_in_kernel": beta in ("sigmoid", "neg_eigval"),
+    }
+    if beta == "neg_eigval":
+        options["allow_neg_eigval"] = True
+    if gate != "safe":
+        options.update(GATE_OPTIONS[gate])
+    if not use_exp2:
+        options["use_exp2"] = False
     case = (
-        f"seed={seed} B={batch} T={tokens} H={heads} decay={decay} keys={keys} beta={beta} "
-        f"l2norm={l2norm} h0={initial_state} loss={loss}"
+        f"seed={seed} B={batch} T={tokens} H={heads} gate={gate} decay={decay} keys={keys} "
+        f"beta={beta} l2norm={l2norm} use_exp2={use_exp2} h0={initial_state} loss={loss}"
         + (f" Hk={key_heads}" if key_heads != heads else "")
         + (f" cu_seqlens={shown(cu_seqlens)}" if cu_seqlens is not None else "")
     )
@@ -213,10 +283,10 @@ def make_inputs(
         q=_draw_keys(seed, "q", qk_shape, keys, not l2norm),
         k=_draw_keys(seed, "k", qk_shape, keys, not l2norm),
         v=draw_v(seed, v_shape),
-        g=round_bf16(stream(seed, "g").standard_normal(g_shape)),
+        g=g,
         beta=_draw_beta(seed, v_shape[:3], beta),
-        a_log=a_log.astype(np.float32),
-        dt_bias=dt_bias.astype(np.float32),
+        a_log=a_log,
+        dt_bias=dt_bias,
         initial_state=None if state is None else state.astype(np.float32),
         d_o=d_o,
         dht=dht,

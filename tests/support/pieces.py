@@ -95,7 +95,7 @@ def pair_decay(gk, use_exp2=True):
 
 # --------------------------------------------------------------------------- element-wise pieces
 def sigmoid(x):
-    return 1 / (1 + np.exp(-x)) if np.iscomplexobj(x) else 0.5 * (1 + np.tanh(0.5 * x))
+    return 1 / (1 + np.exp(-x)) if np.iscomplexobj(x) else np.exp(-np.logaddexp(0, -x))
 
 
 def softplus(x):

@@ -20,23 +20,34 @@ SWITCHES = [
 ]
 
 
+@pytest.mark.parametrize("gate", list(inputs.GATES))
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
-def test_without_rounding_every_switch_is_the_same_mathematics(switches):
-    x = inputs.make_inputs(1, tokens=85, decay="mixed", initial_state=True)
+def test_without_rounding_every_switch_is_the_same_mathematics(switches, gate):
+    x = inputs.make_inputs(1, tokens=85, gate=gate, decay="mixed", initial_state=True)
     want = x.results()
     got = emulation.results(x, replace(emulation.EXACT, **switches))
     for name, value in want.items():
-        assert metrics.relative_l2(got[name], value) < 1e-12, name
+        if value is not None:
+            assert metrics.relative_l2(got[name], value) < 1e-12, name
+
+
+EVERY_DECAY = [(gate, decay) for gate, decays in inputs.GATES.items() for decay in decays]
 
 
 @pytest.mark.parametrize("tokens", [1, 2, 17, 64, 65, 130])
-@pytest.mark.parametrize("decay", list(inputs.DECAYS))
-def test_rounding_stays_within_the_contract(tokens, decay):
+@pytest.mark.parametrize("gate, decay", EVERY_DECAY)
+def test_rounding_stays_within_the_contract(tokens, gate, decay):
     """Many heads, so that one unlucky inner product does not stand for the whole tensor."""
-    x = inputs.make_inputs(tokens, batch=2, tokens=tokens, heads=4, decay=decay, initial_state=True)
-    metrics.check_all(
-        emulation.results(x), x.results(), metrics.limits(), x.upstream_norm(), x.case
+    x = inputs.make_inputs(
+        tokens, batch=2, tokens=tokens, heads=4, gate=gate, decay=decay, initial_state=True
     )
+    got, want, limits = emulation.results(x), x.results(), metrics.limits()
+    if (gate, decay) == ("softplus", "extreme"):
+        # e^-50 is left of the gate's gradient, and nothing of it where terms cancel.
+        for name in ("dg", "da_log", "ddt_bias"):
+            assert metrics.norm(got.pop(name)) < 1e-10 * x.upstream_norm()
+            assert metrics.norm(want.pop(name)) < 1e-10 * x.upstream_norm()
+    metrics.check_all(got, want, limits, x.upstream_norm(), x.case)
 
 
 def worst(name, search, **switches):
