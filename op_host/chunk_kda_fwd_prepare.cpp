@@ -2,6 +2,9 @@
 // Copyright 2026 The hyper_parallel_kda authors
 
 // Stage 1: everything of a chunk that does not depend on the state.
+#include <cmath>
+
+#include "common/gate_tiling.h"
 #include "common/infer.h"
 #include "common/op_params.h"
 #include "common/rules.h"
@@ -73,17 +76,13 @@ void ExpectOutput(kda::StageTiling& tiling, size_t index, const char* name, bool
         tiling.Fail("output %s is required by backward_mode and the norm attribute, got none",
                     name);
     }
-    if (wanted) {
-        tiling.Expect(output, type, dims);
+    if (!wanted && output.present) {
+        tiling.Fail(
+            "output %s: expected none, as backward_mode and the norm attribute leave it "
+            "out, got shape %s",
+            name, kda::DimsText(output.dims).c_str());
     }
-}
-
-// What the signature has and this version has not.
-void RefuseOptions(kda::StageTiling& tiling) {
-    tiling.Refuse(!tiling.Bool(kUseGate, "use_gate_in_kernel"), "use_gate_in_kernel=False");
-    tiling.Refuse(!tiling.Bool(kSafeGate, "safe_gate"), "safe_gate=False");
-    tiling.Refuse(tiling.Bool(kAllowNegEigval, "allow_neg_eigval"), "allow_neg_eigval=True");
-    tiling.Refuse(!tiling.Bool(kUseExp2, "use_exp2"), "use_exp2=False");
+    tiling.Expect(output, type, dims);
 }
 
 void ExpectOptions(kda::StageTiling& tiling, const kda::Operand& aLog, const kda::Operand& dtBias) {
@@ -94,6 +93,19 @@ void ExpectOptions(kda::StageTiling& tiling, const kda::Operand& aLog, const kda
     kda::ExpectBetaOptions(tiling, tiling.Bool(kUseBetaSigmoid, "use_beta_sigmoid_in_kernel"),
                            tiling.Bool(kAllowNegEigval, "allow_neg_eigval"));
     kda::ExpectGateOptions(tiling, tiling.Bool(kUseGate, "use_gate_in_kernel"), aLog, dtBias);
+}
+
+void SetGate(ChunkKdaFwdPrepareTilingData& data, int32_t kind, float lowerBound, bool useExp2) {
+    data.gateKind = kind;
+    data.unitBytes = kind == kda::kGateSafe ? kda::FwdPrepareSpace::kBoundedBytes
+                                            : kda::FwdPrepareSpace::kUnboundedBytes;
+    data.gateUnit = kda::GateUnit(useExp2);
+    data.gateFactor = kda::GateFactor(useExp2);
+    data.gateBound = lowerBound * data.gateUnit;
+    // Half of what gk can fall within a block of 16 rows, as a whole power of two: the operands of
+    // a block's first row are then as good as not scaled.
+    data.referenceShift = std::round(-7.5f * lowerBound * kda::GateUnit(true)) *
+                          (useExp2 ? 1.0f : kda::GateFactor(true));
 }
 
 ge::graphStatus TilingFunc(gert::TilingContext* context) {
@@ -113,7 +125,6 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
                     mode.c_str());
     }
     ExpectOptions(tiling, aLog, dtBias);
-    RefuseOptions(tiling);
 
     kda::CallSizes sizes = tiling.Sizes(q, layout);
     const int64_t keyHeads = sizes.keyHeads;
@@ -165,19 +176,23 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->betaLayout = kda::RowLayout(layout, sizes, valueHeads, 1);
     data->scale = tiling.Float(kScale, "scale");
     data->epsilon = tiling.Float(kEpsilon, "epsilon");
-    data->lowerBound = tiling.Float(kLowerBound, "lower_bound");
+    SetGate(*data,
+            kda::GateKindOf(tiling.Bool(kUseGate, "use_gate_in_kernel"),
+                            tiling.Bool(kSafeGate, "safe_gate")),
+            tiling.Float(kLowerBound, "lower_bound"), tiling.Bool(kUseExp2, "use_exp2"));
     data->gateIsFloat = g.type == ge::DT_FLOAT;
     data->betaIsFloat = beta.type == ge::DT_FLOAT;
     data->hasDtBias = dtBias.present;
     data->normalize = normalize;
     data->betaSigmoid = tiling.Bool(kUseBetaSigmoid, "use_beta_sigmoid_in_kernel");
+    data->betaTop = tiling.Bool(kAllowNegEigval, "allow_neg_eigval") ? 2.0f : 1.0f;
     data->saveAkk = selection.akk;
     data->saveQg = selection.qg;
     data->saveHatted = selection.hatted;
-    data->reserved = 0;
     // A block works on pairs of tasks, one for each of its vector cores.
     const int64_t pairs = (geometry.totalChunks * keyHeads + 1) / 2;
-    tiling.Launch(tiling.BlockCount(pairs), kda::kFwdPrepareBytesPerBlock, 0, false);
+    tiling.Launch(tiling.BlockCount(pairs), kda::kFwdPrepareUnitsPerBlock * data->unitBytes, 0,
+                  false);
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
 }
 

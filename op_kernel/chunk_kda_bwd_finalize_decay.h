@@ -2,7 +2,8 @@
 // Copyright 2026 The hyper_parallel_kda authors
 
 // Decay factors of 64 channels of a chunk, as bwd_finalize needs them: like block_decay.h, but the
-// reference of row block I is gk at its row 8 rounded to a whole number. Then every factor
+// reference of row block I is gk at its row 8 (at the last row of a shorter block), rounded to a
+// whole number. Then every factor
 // 2^(ref_I - ref_J) is a power of two, and a bf16 operand times it is again exactly a bf16 number:
 // the rounded k_j N_j that one row block multiplies is the one that every other row block
 // multiplies, too (see chunk_kda_bwd_finalize.cpp for why that matters). P and N stay within
@@ -18,6 +19,7 @@ namespace kda {
 namespace bwd_finalize {
 
 constexpr int32_t kChannels = 64;  // of one AIV
+constexpr int32_t kReferenceRow = 8;
 
 // Rows of block `block` in a chunk of `rows` rows.
 __aicore__ inline int32_t RowsOfBlock(int32_t block, int32_t rows) {

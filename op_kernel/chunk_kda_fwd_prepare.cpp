@@ -13,7 +13,10 @@
 // Cube work of a unit with R rows in b = ceil(R / 16) row blocks, in multiply-adds:
 //   32 * 16 * 128 * b (b + 1) / 2   scores of q and k together
 //   + max(R, 16 if R = 1) * 256 * R   w and u
-// which is 655,360 + 1,048,576 for a full chunk.
+// which is 655,360 + 1,048,576 for a full chunk. A gate without a bound takes its diagonal blocks
+// in five products, one a level (common/level_decay.h):
+//   32 * 16 * 128 * (b (b - 1) / 2 + 5 b)
+// for the scores, 1,703,936 in a full chunk.
 #include "kernel_operator.h"
 
 #include "chunk_kda_fwd_prepare_cube.h"
@@ -51,7 +54,8 @@ extern "C" __global__ __aicore__ void chunk_kda_fwd_prepare(
         q_rstd,
         k_rstd,
         beta_eff,
-        AscendC::GetUserWorkspace(workspace) + kda::BlockOfCore() * kda::kFwdPrepareBytesPerBlock};
+        AscendC::GetUserWorkspace(workspace) +
+            kda::BlockOfCore() * kda::kFwdPrepareUnitsPerBlock * tilingData.unitBytes};
     AscendC::TPipe pipe;
     if ASCEND_IS_AIC {
         kda::FwdPrepareCube cube(tilingData, operands);

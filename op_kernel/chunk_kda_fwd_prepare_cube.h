@@ -17,7 +17,8 @@ public:
         : tiling_(tiling),
           gm_(gm),
           index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices),
-          units_(tiling.geometry, index_) {}
+          units_(tiling.geometry, index_, tiling.unitBytes),
+          diagonalColumns_(tiling.gateKind == kGateSafe ? kFractalRows : 0) {}
 
     __aicore__ inline void Init(AscendC::TPipe& pipe) {
         l0_.Init(pipe);
@@ -34,6 +35,9 @@ public:
                 for (int64_t sub = 0; sub < 2; ++sub) {
                     if (units_.Find(round, sub, unit)) {
                         WriteScores(unit, units_.Space(round, sub));
+                        if (diagonalColumns_ == 0) {
+                            WriteLevelScores(unit, units_.Space(round, sub));
+                        }
                     }
                 }
                 ScoreFlag::Set();
@@ -70,9 +74,12 @@ private:
         return tensor;
     }
 
-    // Row block I: [q P; k P]_I against the columns J <= I.
+    // Row block I: [q P; k P]_I against the columns J <= I, or J < I without a bound for the gate.
     __aicore__ inline void WriteScores(const FwdPrepareUnit& unit, int64_t space) {
         const uint32_t blocks = CeilDiv(unit.place.rows, kFractalRows);
+        if (FirstColumnRow(blocks) == 0) {
+            return;
+        }
         L1 operands = scoreOperands_.AllocTensor<bfloat16_t>();
         LoadNdToL1(operands, Bf16(gm_.workspace + space + FwdPrepareSpace::kRowOperands, 0),
                    kPairRows * blocks, 128, 128, kStackRows);
@@ -82,7 +89,10 @@ private:
         scoreOperands_.EnQue(operands);
         operands = scoreOperands_.DeQue<bfloat16_t>();
         for (uint32_t block = 0; block < blocks; ++block) {
-            const uint32_t columns = kFractalRows * (block + 1);
+            const uint32_t columns = kFractalRows * block + diagonalColumns_;
+            if (columns == 0) {
+                continue;
+            }
             auto a = l0_.AllocA<bfloat16_t>();
             LoadA(a, operands[block * kPairRows * Nz<bfloat16_t>::kC0], kPairRows, 128, kStackRows);
             auto b = l0_.AllocB<bfloat16_t>();
@@ -100,6 +110,38 @@ private:
             l0_.FreeC(c);
         }
         scoreOperands_.FreeTensor(operands);
+    }
+
+    // The diagonal blocks at each level: [q F; k F]_I against (k F)_I, all blocks in one tall
+    // result.
+    __aicore__ inline void WriteLevelScores(const FwdPrepareUnit& unit, int64_t space) {
+        const uint32_t blocks = CeilDiv(unit.place.rows, kFractalRows);
+        for (int64_t level = 0; level < FwdPrepareSpace::kLevelCount; ++level) {
+            L1 operands = scoreOperands_.AllocTensor<bfloat16_t>();
+            LoadNdToL1(operands,
+                       Bf16(gm_.workspace + space + FwdPrepareSpace::kLevelOperands +
+                                level * FwdPrepareSpace::kRowOperandBytes,
+                            0),
+                       kPairRows * blocks, 128, 128, kStackRows);
+            scoreOperands_.EnQue(operands);
+            operands = scoreOperands_.DeQue<bfloat16_t>();
+            L0C c = l0_.AllocC();
+            for (uint32_t block = 0; block < blocks; ++block) {
+                const L1 pair = operands[block * kPairRows * Nz<bfloat16_t>::kC0];
+                auto a = l0_.AllocA<bfloat16_t>();
+                LoadA(a, pair, kPairRows, 128, kStackRows);
+                auto b = l0_.AllocB<bfloat16_t>();
+                LoadBTransposed(b, pair[kFractalRows * Nz<bfloat16_t>::kC0], 128, kFractalRows,
+                                kStackRows);
+                l0_.Multiply(c[block * kPairRows * kFractalRows], a, b, kPairRows, kFractalRows,
+                             128);
+            }
+            scoreOperands_.FreeTensor(operands);
+            l0_.FinishC(c);
+            StoreC(Scores(space, FwdPrepareSpace::kLevelScores, level * kStackRows * kFractalRows),
+                   c, kPairRows * blocks, kFractalRows, kFractalRows);
+            l0_.FreeC(c);
+        }
     }
 
     // [w | u] = Akk diag(beta) [k 2^gk | v], one product.
@@ -133,15 +175,16 @@ private:
         l0_.FreeC(c);
     }
 
-    // 16 + 32 + ... + 16 block
-    __aicore__ static inline uint32_t FirstColumnRow(uint32_t block) {
-        return kFractalRows * block * (block + 1) / 2;
+    // The sum of the columns of the row blocks above.
+    __aicore__ inline uint32_t FirstColumnRow(uint32_t block) const {
+        return kFractalRows * block * (block - 1) / 2 + diagonalColumns_ * block;
     }
 
     const ChunkKdaFwdPrepareTilingData& tiling_;
     const FwdPrepareOperands& gm_;
     ChunkIndex index_;
     FwdPrepareUnits units_;
+    uint32_t diagonalColumns_;  // of a row block, that its scores have together with the others
     OperandRing operands_;
     CubeBuffers l0_;
     AscendC::TQue<AscendC::TPosition::A1, 2> scoreOperands_;

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "common/chunk_geometry.h"
+#include "common/gate_kind.h"
 
 namespace kda {
 
@@ -16,19 +17,29 @@ namespace kda {
 struct FwdPrepareSpace {
     // Row operands, row block after row block: 16 rows of q P, then 16 rows of k P.
     static constexpr int64_t kRowOperands = 0;
-    // Column operands: (k N) 2^(ref_I - ref_J) for J <= I, 16 (I + 1) rows for row block I.
-    static constexpr int64_t kColumnOperands = kRowOperands + 128 * 128 * 2;
+    static constexpr int64_t kRowOperandBytes = 128 * 128 * 2;
+    // Column operands: (k N) 2^(ref_I - ref_J) for J <= I, 16 (I + 1) rows for row block I. Without
+    // a bound for the gate only those for J < I.
+    static constexpr int64_t kColumnOperands = kRowOperands + kRowOperandBytes;
     static constexpr int64_t kDecayedKey = kColumnOperands + 160 * 128 * 2;  // k 2^gk
     static constexpr int64_t kBetaInverse = kDecayedKey + 64 * 128 * 2;      // Akk diag(beta)
     static constexpr int64_t kQueryScores = kBetaInverse + 64 * 64 * 2;      // fp32 64 x 64
     static constexpr int64_t kKeyScores = kQueryScores + 64 * 64 * 4;
-    static constexpr int64_t kBytes = kKeyScores + 64 * 64 * 4;
+    static constexpr int64_t kBoundedBytes = kKeyScores + 64 * 64 * 4;
+    // Without a bound (common/level_decay.h): operands q F and k F of every level and q, k for the
+    // diagonal, laid out like the row operands; and of each of the five the scores in the diagonal
+    // blocks, fp32, 16 rows of q and 16 of k a block.
+    static constexpr int64_t kLevelCount = 5;
+    static constexpr int64_t kLevelOperands = kBoundedBytes;
+    static constexpr int64_t kLevelScores = kLevelOperands + kLevelCount * kRowOperandBytes;
+    static constexpr int64_t kLevelScoreBytes = 128 * 16 * 4;
+    static constexpr int64_t kUnboundedBytes = kLevelScores + kLevelCount * kLevelScoreBytes;
 };
 
 // Units in flight between the cores, for each of the two vector cores: three, so that the vector
 // core never waits for the w, u product that is just about to start.
 constexpr int64_t kFwdPrepareDepth = 3;
-constexpr int64_t kFwdPrepareBytesPerBlock = kFwdPrepareDepth * 2 * FwdPrepareSpace::kBytes;
+constexpr int64_t kFwdPrepareUnitsPerBlock = kFwdPrepareDepth * 2;
 
 }  // namespace kda
 
@@ -38,19 +49,24 @@ struct ChunkKdaFwdPrepareTilingData {
     kda::TokenLayout valueLayout;  // v
     kda::TokenLayout gateLayout;   // g
     kda::TokenLayout betaLayout;   // beta, one value a row
+    int64_t unitBytes;             // workspace of one unit, see FwdPrepareSpace
     float scale;
     float epsilon;
-    float lowerBound;
-    int32_t gateIsFloat;  // else bf16
+    float gateBound;       // lower_bound in the unit of gk (safe gate)
+    float referenceShift;  // see block_decay.h; in the unit of gk (safe gate)
+    float gateUnit;        // gk of one nat: log2(e) when gk is in units of log2, else 1
+    float gateFactor;      // decay = exp(gk gateFactor): 1 / gateUnit
+    float betaTop;         // beta_eff = betaTop sigmoid(beta), with betaSigmoid
+    int32_t gateKind;      // GateKind
+    int32_t gateIsFloat;   // else bf16
     int32_t betaIsFloat;
     int32_t hasDtBias;
     int32_t normalize;    // L2 norm of q and k
-    int32_t betaSigmoid;  // beta_eff = sigmoid(beta)
+    int32_t betaSigmoid;  // else beta_eff = beta
     // backward_mode, as presence of the optional outputs
     int32_t saveAkk;
     int32_t saveQg;
     int32_t saveHatted;  // q_hat, k_hat, rstd, beta_eff
-    int32_t reserved;
 };
 
 #endif  // KDA_OP_KERNEL_CHUNK_KDA_FWD_PREPARE_TILING_DATA_H

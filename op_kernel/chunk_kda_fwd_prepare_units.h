@@ -56,8 +56,12 @@ struct FwdPrepareUnit {
 // the other. In each round the two vector cores of a block hold two neighbouring tasks.
 class FwdPrepareUnits {
 public:
-    __aicore__ inline FwdPrepareUnits(const ChunkGeometry& geometry, const ChunkIndex& index)
-        : geometry_(geometry), index_(index), tasks_(index.ChunkTaskCount(geometry.keyHeads)) {
+    __aicore__ inline FwdPrepareUnits(const ChunkGeometry& geometry, const ChunkIndex& index,
+                                      int64_t unitBytes)
+        : geometry_(geometry),
+          index_(index),
+          unitBytes_(unitBytes),
+          tasks_(index.ChunkTaskCount(geometry.keyHeads)) {
         const int64_t blocks = AscendC::GetBlockNum();
         const int64_t pairs = (tasks_ + 1) / 2;
         block_ = BlockOfCore();
@@ -83,12 +87,13 @@ public:
 
     // Byte offset of a unit's place in the block's workspace.
     __aicore__ inline int64_t Space(int64_t round, int64_t sub) const {
-        return (round % kFwdPrepareDepth * 2 + sub) * FwdPrepareSpace::kBytes;
+        return (round % kFwdPrepareDepth * 2 + sub) * unitBytes_;
     }
 
 private:
     const ChunkGeometry& geometry_;
     const ChunkIndex& index_;
+    int64_t unitBytes_;
     int64_t tasks_;
     int64_t block_;
     int64_t blocks_;

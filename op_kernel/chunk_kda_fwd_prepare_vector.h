@@ -5,40 +5,22 @@
 #ifndef KDA_OP_KERNEL_CHUNK_KDA_FWD_PREPARE_VECTOR_H
 #define KDA_OP_KERNEL_CHUNK_KDA_FWD_PREPARE_VECTOR_H
 
-#include "chunk_kda_fwd_prepare_units.h"
-#include "common/block_decay.h"
+#include "chunk_kda_fwd_prepare_buffers.h"
 #include "common/cross_core.h"
 #include "common/gate.h"
 #include "common/unit_lower_inverse.h"
-#include "common/vector_tile.h"
 
 namespace kda {
 
-class FwdPrepareVector {
+class FwdPrepareVector : private FwdPrepareBuffers {
 public:
     __aicore__ inline FwdPrepareVector(const ChunkKdaFwdPrepareTilingData& tiling,
                                        const FwdPrepareOperands& gm)
-        : tiling_(tiling),
-          gm_(gm),
-          index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices),
-          units_(tiling.geometry, index_) {}
+        : FwdPrepareBuffers(tiling, gm), units_(tiling.geometry, index_, tiling.unitBytes) {}
 
     __aicore__ inline void Init(AscendC::TPipe& pipe) {
-        pipe.InitBuffer(input_, 1, kInputBytes);
-        pipe.InitBuffer(parameters_, 1, (128 + kBlockFloats) * sizeof(float));
-        pipe.InitBuffer(output_, 2, kOutputBytes);
-        pipe.InitBuffer(tiles_, kTileFloats * sizeof(float));
-        pipe.InitBuffer(small_, kSmallFloats * sizeof(float));
+        InitBuffers(pipe);
         gateStored_ = pipe.AllocEventID<AscendC::HardEvent::MTE3_V>();
-        const Tile tiles = tiles_.Get<float>();
-        first_ = tiles;
-        factorP_ = tiles[64 * 128];
-        keyN_ = tiles[2 * 64 * 128];
-        product_ = tiles[3 * 64 * 128];
-        CutSmall(small_.Get<float>());
-        MakeTriangleMasks(below_, belowOrDiagonal_, diagonal_, product_);
-        FillBlock(one_, 1.0f);
-        FillBlock(bound_, tiling_.lowerBound * kLog2e);
     }
 
     __aicore__ inline void Process(AscendC::TPipe& pipe) {
@@ -70,67 +52,9 @@ public:
     }
 
 private:
-    using Bf16 = AscendC::LocalTensor<bfloat16_t>;
-    using GlobalBf16 = AscendC::GlobalTensor<bfloat16_t>;
-    using GlobalFloat = AscendC::GlobalTensor<float>;
-
-    static constexpr int32_t kHalf = 32;  // rows that leave together
-    static constexpr uint32_t kInputBytes = 64 * 128 * sizeof(float);
-    static constexpr uint32_t kOutputBytes = kHalf * 128 * sizeof(bfloat16_t);
-    static constexpr uint32_t kTileFloats = 3 * 64 * 128 + kHalf * 128;
-    static constexpr uint32_t kScaledPowFloats = kRowBlocks * 128;
-    static constexpr uint32_t kMaskFloats = kMaskBytes / sizeof(float);
-    static constexpr uint32_t kSmallFloats = DecayVectors::kFloats + kScaledPowFloats + 64 * 8 +
-                                             6 * 64 + 4 * kBlockFloats + 3 * kMaskFloats;
-
-    __aicore__ inline void CutSmall(const Tile& small) {
-        // Lanes past the end of a tail are computed with and never stored, but they are rows of the
-        // products' operands: unwritten memory may hold NaN, which Mmad must not see.
-        AscendC::Duplicate(small, 0.0f, static_cast<int32_t>(kSmallFloats));
-        AscendC::PipeBarrier<PIPE_V>();
-        uint32_t at = 0;
-        vectors_ = small[at];
-        scaledPow_ = small[at += DecayVectors::kFloats];
-        column_ = small[at += kScaledPowFloats];
-        sums_ = small[at += 64 * 8];
-        rstd_ = small[at += 2 * 64];
-        betaRow_ = small[at += 2 * 64];
-        negBeta_ = small[at += 64];
-        one_ = small[at += 64];
-        bound_ = small[at += kBlockFloats];
-        negRate_ = small[at += kBlockFloats];
-        at += 2 * kBlockFloats;
-        below_ = small[at].ReinterpretCast<uint8_t>();
-        belowOrDiagonal_ = small[at += kMaskFloats].ReinterpretCast<uint8_t>();
-        diagonal_ = small[at += kMaskFloats].ReinterpretCast<uint8_t>();
-    }
-
     __aicore__ inline int64_t Space(int64_t round, int64_t sub) const {
         return units_.Space(round, sub);
     }
-
-    __aicore__ inline GlobalBf16 WorkspaceBf16(int64_t space, int64_t part) const {
-        GlobalBf16 tensor;
-        tensor.SetGlobalBuffer((__gm__ bfloat16_t*)(gm_.workspace + space + part));
-        return tensor;
-    }
-    __aicore__ inline GlobalFloat WorkspaceFloat(int64_t space, int64_t part) const {
-        GlobalFloat tensor;
-        tensor.SetGlobalBuffer((__gm__ float*)(gm_.workspace + space + part));
-        return tensor;
-    }
-    __aicore__ inline GlobalBf16 TensorBf16(GM_ADDR base, int64_t offset) const {
-        GlobalBf16 tensor;
-        tensor.SetGlobalBuffer((__gm__ bfloat16_t*)base + offset);
-        return tensor;
-    }
-    __aicore__ inline GlobalFloat TensorFloat(GM_ADDR base, int64_t offset) const {
-        GlobalFloat tensor;
-        tensor.SetGlobalBuffer((__gm__ float*)base + offset);
-        return tensor;
-    }
-
-    // ---- copies in ------------------------------------------------------------------------------
 
     // Starts the copies that unit needs first, if this core has a unit in that round.
     __aicore__ inline void Prefetch(int64_t round, int64_t sub) {
@@ -140,72 +64,6 @@ private:
         }
         LoadGate(unit);
         LoadParameters(unit);
-    }
-
-    __aicore__ inline void LoadGate(const FwdPrepareUnit& unit) {
-        const int64_t offset =
-            ChunkIndex::RowOffset(tiling_.gateLayout, unit.place, unit.valueHead);
-        if (tiling_.gateIsFloat != 0) {
-            Tile raw = input_.AllocTensor<float>();
-            LoadRows(raw, TensorFloat(gm_.g, offset), unit.place.rows, 128,
-                     tiling_.gateLayout.tokenStride);
-            input_.EnQue(raw);
-        } else {
-            Bf16 raw = input_.AllocTensor<bfloat16_t>();
-            LoadRows(raw, TensorBf16(gm_.g, offset), unit.place.rows, 128,
-                     tiling_.gateLayout.tokenStride);
-            input_.EnQue(raw);
-        }
-    }
-
-    __aicore__ inline void LoadParameters(const FwdPrepareUnit& unit) {
-        Tile parameters = parameters_.AllocTensor<float>();
-        if (tiling_.hasDtBias != 0) {
-            LoadRows(parameters, TensorFloat(gm_.dtBias, unit.valueHead * 128), 1, 128, 128);
-        }
-        LoadColumn(parameters[128], TensorFloat(gm_.aLog, unit.valueHead), 1, 1);
-        parameters_.EnQue(parameters);
-    }
-
-    __aicore__ inline void LoadQueryKey(const FwdPrepareUnit& unit) {
-        const int64_t offset = ChunkIndex::RowOffset(tiling_.keyLayout, unit.place, unit.keyHead);
-        Bf16 rows = input_.AllocTensor<bfloat16_t>();
-        LoadRows(rows, TensorBf16(gm_.k, offset), unit.place.rows, 128,
-                 tiling_.keyLayout.tokenStride);
-        LoadRows(rows[64 * 128], TensorBf16(gm_.q, offset), unit.place.rows, 128,
-                 tiling_.keyLayout.tokenStride);
-        input_.EnQue(rows);
-    }
-
-    // ---- copies out -----------------------------------------------------------------------------
-
-    // `castRows` rows of src, rounded to bf16, leave as `bursts` bursts of `burst` elements.
-    template <int32_t kWidth = 128>
-    __aicore__ inline void Emit(const GlobalBf16& dst, const Tile& src, int32_t castRows,
-                                int32_t bursts, int32_t burst, int64_t pitch) {
-        Bf16 out = output_.AllocTensor<bfloat16_t>();
-        ToBf16<kWidth>(out, src, castRows);
-        output_.EnQue(out);
-        out = output_.DeQue<bfloat16_t>();
-        StoreRows(dst, out, bursts, burst, pitch);
-        output_.FreeTensor(out);
-    }
-
-    // Rows [first, first + count) of the chunk to a head-major output [B,heads,T,128].
-    __aicore__ inline void EmitOutput(GM_ADDR output, int64_t cacheOffset, const Tile& src,
-                                      int32_t first, int32_t count, int32_t rows) {
-        const int32_t real = rows - first < count ? rows - first : count;
-        if (real > 0) {
-            Emit(TensorBf16(output, cacheOffset + first * 128), src, real, real, 128, 128);
-        }
-    }
-
-    // Row blocks [first / 16, ...) to their places among the row operands.
-    __aicore__ inline void EmitRowOperand(int64_t space, int64_t second, const Tile& src,
-                                          int32_t first, int32_t count) {
-        const int64_t row = 2 * first + second * kBlockRows;
-        Emit(WorkspaceBf16(space, FwdPrepareSpace::kRowOperands + row * 128 * 2), src, count,
-             count / kBlockRows, kBlockRows * 128, 2 * kBlockRows * 128);
     }
 
     // ---- first visit: gate, norms, operands ----------------------------------------------------
@@ -235,30 +93,73 @@ private:
     // gk, its block vectors and factors; leaves the copy of q and k under way.
     __aicore__ inline void MakeDecay(const FwdPrepareUnit& unit) {
         const int32_t rows = unit.place.rows;
-        Tile parameters = parameters_.DeQue<float>();
-        MakeNegativeRate(negRate_, parameters[128], sums_);
         const Tile& gk = first_;
-        if (tiling_.gateIsFloat != 0) {
-            Tile raw = input_.DeQue<float>();
-            ActivateSafeGate(gk, raw, parameters, tiling_.hasDtBias != 0, negRate_, bound_, rows);
-            input_.FreeTensor(raw);
-        } else {
-            Bf16 raw = input_.DeQue<bfloat16_t>();
-            ToFloat(gk, raw, rows);
-            input_.FreeTensor(raw);
-            ActivateSafeGate(gk, gk, parameters, tiling_.hasDtBias != 0, negRate_, bound_, rows);
-        }
-        parameters_.FreeTensor(parameters);
+        MakeGate(gk, rows);
         LoadQueryKey(unit);
-        CumulativeSum(gk);
+        const Tile& blockSums = factorP_;
+        if (isBounded_) {
+            CumulativeSum(gk);
+        } else {
+            ScanBlocks(gk);
+            JoinBlocks(gk, kScanRows, kBlockRows);
+            TileMuls(blockSums, gk, tiling_.gateFactor, 64);
+            JoinBlocks(gk, kBlockRows, 64);
+        }
         SyncPipes<AscendC::HardEvent::V_MTE3>();
         StoreRows(TensorFloat(gm_.gk, ValueOffset(unit, 128)), gk, rows, 128, 128);
         AscendC::SetFlag<AscendC::HardEvent::MTE3_V>(gateStored_);
 
-        MakeDecayVectors(vectors_, gk);
+        if (isBounded_) {
+            MakeDecayVectors(vectors_, gk, tiling_.referenceShift, tiling_.gateFactor);
+            MakeBlockFactorP(factorP_, gk, vectors_, tiling_.gateFactor);
+        } else {
+            MakeLevelVectors(vectors_, blockSums);
+        }
         TileMuls(scaledPow_, DecayVectors::At(vectors_, DecayVectors::kReferencePow), tiling_.scale,
                  kRowBlocks);
-        MakeBlockFactorP(factorP_, gk, vectors_);
+    }
+
+    // The log decay of each row in the unit of gk; pad rows become zero.
+    __aicore__ inline void MakeGate(const Tile& gate, int32_t rows) {
+        Tile parameters = parameters_.DeQue<float>();
+        if (tiling_.gateKind != kGateActivated) {
+            const float unit = tiling_.gateKind == kGateSafe ? 1.0f : tiling_.gateUnit;
+            MakeNegativeRate(negRate_, parameters[128], sums_, unit);
+        }
+        if (tiling_.gateIsFloat != 0) {
+            Tile raw = input_.DeQue<float>();
+            Activate(gate, raw, parameters, rows);
+            input_.FreeTensor(raw);
+        } else {
+            Bf16 raw = input_.DeQue<bfloat16_t>();
+            ToFloat(gate, raw, rows);
+            input_.FreeTensor(raw);
+            Activate(gate, gate, parameters, rows);
+        }
+        parameters_.FreeTensor(parameters);
+    }
+
+    __aicore__ inline void Activate(const Tile& gate, const Tile& raw, const Tile& dtBias,
+                                    int32_t rows) {
+        if (tiling_.gateKind == kGateSafe) {
+            ActivateSafeGate(gate, raw, dtBias, tiling_.hasDtBias != 0, negRate_, bound_, rows);
+            return;
+        }
+        if (tiling_.gateKind == kGateActivated) {
+            TileMuls(gate, raw, tiling_.gateUnit, rows);
+        } else {
+            if (tiling_.hasDtBias != 0) {
+                RowAdd(gate, raw, dtBias, rows);
+            } else {
+                TileAdds(gate, raw, 0.0f, rows);
+            }
+            for (int32_t first = 0; first < rows; first += kHalf) {
+                const int32_t count = rows - first < kHalf ? rows - first : kHalf;
+                Softplus::Run(gate[first * 128], factorP_, keyN_, product_, softplus_, count);
+            }
+            TileScale(gate, gate, negRate_, rows);
+        }
+        ClearRows(gate, rows, 64);
     }
 
     // Normalises the rows of q or k in place and writes q_hat / k_hat. The value heads of one group
@@ -302,28 +203,59 @@ private:
 
     __aicore__ inline void WriteKeyOperands(const FwdPrepareUnit& unit, int64_t space,
                                             const Tile& key, int32_t padded) {
-        TileDiv(keyN_, key, factorP_, padded);  // k N = k / P
+        const Tile& factor = MakeRowFactor(padded);
         for (int32_t first = 0; first < padded; first += kHalf) {
             const int32_t count = padded - first < kHalf ? padded - first : kHalf;
             const int32_t block = first / kBlockRows;
-            TileMul(product_, key[first * 128], factorP_[first * 128], count);
-            EmitRowOperand(space, 1, product_, first, count);
+            TileMul(product_, key[first * 128], factor[first * 128], count);
+            EmitRowOperand(space + FwdPrepareSpace::kRowOperands, 1, product_, first, count);
             BlockRowMul(product_, product_,
                         DecayVectors::At(vectors_, DecayVectors::kReferencePow + block),
                         count / kBlockRows);
             Emit(WorkspaceBf16(space, FwdPrepareSpace::kDecayedKey + first * 128 * 2), product_,
                  count, count, 128, 128);
         }
-        // Column operands: going down one row block, everything left of it decays by one more step
-        // of the reference. Factors are at most one, so the order of the products loses nothing.
+        WriteColumnOperands(space, key, padded);
+        const int64_t offset = ValueOffset(unit, 128);
+        for (int32_t first = 0; first < padded; first += kHalf) {
+            EmitOutput(gm_.kg, offset, keyN_[first * 128], first, kHalf, unit.place.rows);
+        }
+        if (!isBounded_) {
+            WriteLevelOperands(space, 1, key, padded);
+        }
+    }
+
+    // P, for which a gate without a bound has no tile of its own: it is made again for q.
+    __aicore__ inline const Tile& MakeRowFactor(int32_t padded) {
+        if (isBounded_) {
+            return factorP_;
+        }
+        TileExp(keyN_, factorP_, padded);
+        return keyN_;
+    }
+
+    // Column operands: going down one row block, everything left of it decays by one more step of
+    // the reference. Factors are at most one, so the order of the products loses nothing. Leaves
+    // kg in keyN_. Without a bound k N is k 2^(ref_(J+1) - gk): there is no step to the next block,
+    // and none from the last one to the chunk's end.
+    __aicore__ inline void WriteColumnOperands(int64_t space, const Tile& key, int32_t padded) {
+        if (isBounded_) {
+            TileDiv(keyN_, key, factorP_, padded);  // k N = k / P
+            AscendC::PipeBarrier<PIPE_V>();
+        } else {
+            BlockEndExponents<128>(keyN_, factorP_, padded);
+            TileExp(keyN_, keyN_, padded);
+            TileMul(keyN_, key, keyN_, padded);
+        }
         const int32_t blocks = padded / kBlockRows;
+        const int32_t next = isBounded_ ? 0 : 1;
         int64_t place = FwdPrepareSpace::kColumnOperands;
-        for (int32_t block = 0; block < blocks; ++block) {
-            if (block > 0) {
+        for (int32_t block = next; block < blocks + next; ++block) {
+            if (block > next) {
                 RowMul(keyN_, keyN_, DecayVectors::At(vectors_, DecayVectors::kStepPow + block - 1),
-                       block * kBlockRows);
+                       (block - next) * kBlockRows);
             }
-            const int32_t columns = (block + 1) * kBlockRows;
+            const int32_t columns = block < blocks ? (block + 1 - next) * kBlockRows : 0;
             for (int32_t first = 0; first < columns; first += kHalf) {
                 const int32_t count = columns - first < kHalf ? columns - first : kHalf;
                 Emit(WorkspaceBf16(space, place + first * 128 * 2), keyN_[first * 128], count,
@@ -331,23 +263,46 @@ private:
             }
             place += columns * 128 * 2;
         }
-        RowMul(keyN_, keyN_, DecayVectors::At(vectors_, DecayVectors::kLastPow + blocks - 1),
-               padded);
-        const int64_t offset = ValueOffset(unit, 128);
-        for (int32_t first = 0; first < padded; first += kHalf) {
-            EmitOutput(gm_.kg, offset, keyN_[first * 128], first, kHalf, unit.place.rows);
+        if (isBounded_) {
+            RowMul(keyN_, keyN_, DecayVectors::At(vectors_, DecayVectors::kLastPow + blocks - 1),
+                   padded);
+        }
+    }
+
+    // x F for every level and x itself, x being k (second = 1) or q.
+    __aicore__ inline void WriteLevelOperands(int64_t space, int64_t second, const Tile& x,
+                                              int32_t padded) {
+        for (int32_t level = 0; level <= kLevels; ++level) {
+            const int64_t operand =
+                space + FwdPrepareSpace::kLevelOperands + level * FwdPrepareSpace::kRowOperandBytes;
+            if (level < kLevels) {
+                LevelExponents<128>(keyN_, factorP_, level, padded);
+                TileExp(keyN_, keyN_, padded);
+            }
+            for (int32_t first = 0; first < padded; first += kHalf) {
+                const int32_t count = padded - first < kHalf ? padded - first : kHalf;
+                if (level < kLevels) {
+                    TileMul(product_, x[first * 128], keyN_[first * 128], count);
+                }
+                EmitRowOperand(operand, second, level < kLevels ? product_ : x[first * 128], first,
+                               count);
+            }
         }
     }
 
     __aicore__ inline void WriteQueryOperands(const FwdPrepareUnit& unit, int64_t space,
                                               const Tile& query, int32_t padded) {
+        if (!isBounded_) {
+            WriteLevelOperands(space, 0, query, padded);
+        }
+        const Tile& factor = MakeRowFactor(padded);
         const int64_t offset = ValueOffset(unit, 128);
         for (int32_t first = 0; first < padded; first += kHalf) {
             const int32_t count = padded - first < kHalf ? padded - first : kHalf;
             const int32_t block = first / kBlockRows;
             const Tile rows = query[first * 128];
-            TileMul(product_, rows, factorP_[first * 128], count);
-            EmitRowOperand(space, 0, product_, first, count);
+            TileMul(product_, rows, factor[first * 128], count);
+            EmitRowOperand(space + FwdPrepareSpace::kRowOperands, 0, product_, first, count);
             if (tiling_.saveQg != 0) {
                 BlockRowMul(rows, product_,
                             DecayVectors::At(vectors_, DecayVectors::kReferencePow + block),
@@ -385,9 +340,17 @@ private:
         SyncPipes<AscendC::HardEvent::V_MTE2>();
         LoadScores(queryScores, WorkspaceFloat(space, FwdPrepareSpace::kQueryScores), rows);
         LoadScores(keyScores, WorkspaceFloat(space, FwdPrepareSpace::kKeyScores), rows);
+        if (!isBounded_) {
+            LoadLevelScores(factorP_, space, 0, kLevels + 1, rows);
+            LoadLevelScores(product_, space, 1, kLevels, rows);
+        }
         LoadBeta(unit, rawBeta);
         SyncPipes<AscendC::HardEvent::MTE2_V>();
         MakeBeta(unit, rawBeta, wideBeta);
+        if (!isBounded_) {
+            TakeDiagonalBlocks(queryScores, factorP_, kLevels + 1, rows);
+            TakeDiagonalBlocks(keyScores, product_, kLevels, rows);
+        }
 
         KeepMasked(queryScores, belowOrDiagonal_, queryScores, rows);
         TileMuls<64>(queryScores, queryScores, tiling_.scale, rows);
@@ -404,35 +367,6 @@ private:
         Emit<64>(WorkspaceBf16(space, FwdPrepareSpace::kBetaInverse), product_, rows, rows, 64, 64);
     }
 
-    // The cube writes blocks on and below the diagonal only. What the tile holds above it is
-    // whatever the last use left: a mask removes it from the query's scores, and the solve does not
-    // look there.
-    __aicore__ inline void LoadScores(const Tile& scores, const GlobalFloat& src, int32_t rows) {
-        for (int32_t first = 0; first < rows; first += kBlockRows) {
-            const int32_t columns = first + kBlockRows;
-            AscendC::DataCopyExtParams params;
-            params.blockCount = kBlockRows;
-            params.blockLen = static_cast<uint32_t>(columns * sizeof(float));
-            params.srcStride = static_cast<uint32_t>((64 - columns) * sizeof(float));
-            params.dstStride = static_cast<uint32_t>((64 - columns) / kBlockFloats);
-            AscendC::DataCopyPadExtParams<float> pad;
-            pad.isPad = false;
-            AscendC::DataCopyPad(scores[first * 64], src[first * 64], params, pad);
-        }
-    }
-
-    __aicore__ inline void LoadBeta(const FwdPrepareUnit& unit, const Tile& rawBeta) {
-        const int64_t offset =
-            ChunkIndex::RowOffset(tiling_.betaLayout, unit.place, unit.valueHead);
-        const int64_t pitch = tiling_.betaLayout.tokenStride;
-        if (tiling_.betaIsFloat != 0) {
-            LoadColumn(rawBeta, TensorFloat(gm_.beta, offset), unit.place.rows, pitch);
-        } else {
-            LoadColumn(rawBeta.ReinterpretCast<bfloat16_t>(), TensorBf16(gm_.beta, offset),
-                       unit.place.rows, pitch);
-        }
-    }
-
     // betaRow_ = beta_eff as a row of 64, column_ = -beta_eff as a column.
     __aicore__ inline void MakeBeta(const FwdPrepareUnit& unit, const Tile& rawBeta,
                                     const Tile& wideBeta) {
@@ -445,7 +379,7 @@ private:
         }
         if (tiling_.betaSigmoid != 0) {
             TileMuls<64>(betaRow_, betaRow_, -1.0f, 1);
-            ScaledSigmoidOfNegative<64>(betaRow_, one_, 1);
+            ScaledSigmoidOfNegative<64>(betaRow_, betaTop_, 1);
         }
         TileMuls<64>(negBeta_, betaRow_, -1.0f, 1);
         SpreadColumn(column_, negBeta_, 64);
@@ -459,43 +393,77 @@ private:
         }
     }
 
-    __aicore__ inline int64_t ValueOffset(const FwdPrepareUnit& unit, int64_t width) const {
-        return index_.CacheOffset(unit.place, unit.valueHead, tiling_.geometry.valueHeads, width);
-    }
-    __aicore__ inline int64_t KeyOffset(const FwdPrepareUnit& unit, int64_t width) const {
-        return index_.CacheOffset(unit.place, unit.keyHead, tiling_.geometry.keyHeads, width);
+    // The cube writes blocks on and below the diagonal only, or only below it. What the tile holds
+    // above it is whatever the last use left: a mask removes it from the query's scores, and the
+    // solve does not look there.
+    __aicore__ inline void LoadScores(const Tile& scores, const GlobalFloat& src, int32_t rows) {
+        for (int32_t first = 0; first < rows; first += kBlockRows) {
+            const int32_t columns = isBounded_ ? first + kBlockRows : first;
+            AscendC::DataCopyExtParams params;
+            params.blockCount = kBlockRows;
+            params.blockLen = static_cast<uint32_t>(columns * sizeof(float));
+            params.srcStride = static_cast<uint32_t>((64 - columns) * sizeof(float));
+            params.dstStride = static_cast<uint32_t>((64 - columns) / kBlockFloats);
+            AscendC::DataCopyPadExtParams<float> pad;
+            pad.isPad = false;
+            AscendC::DataCopyPad(scores[first * 64], src[first * 64], params, pad);
+        }
     }
 
-    const ChunkKdaFwdPrepareTilingData& tiling_;
-    const FwdPrepareOperands& gm_;
-    ChunkIndex index_;
+    // The diagonal blocks of the first `levels` levels, of q (second = 0) or k: [64,16] each.
+    __aicore__ inline void LoadLevelScores(const Tile& scores, int64_t space, int64_t second,
+                                           int32_t levels, int32_t rows) {
+        const uint32_t blockBytes = kBlockRows * kBlockRows * sizeof(float);
+        for (int32_t level = 0; level < levels; ++level) {
+            AscendC::DataCopyExtParams params;
+            params.blockCount = static_cast<uint16_t>((rows + kBlockRows - 1) / kBlockRows);
+            params.blockLen = blockBytes;
+            params.srcStride = blockBytes;
+            params.dstStride = 0;
+            AscendC::DataCopyPadExtParams<float> pad;
+            pad.isPad = false;
+            AscendC::DataCopyPad(
+                scores[level * 64 * kBlockRows],
+                WorkspaceFloat(space, FwdPrepareSpace::kLevelScores +
+                                          level * FwdPrepareSpace::kLevelScoreBytes +
+                                          second * blockBytes),
+                params, pad);
+        }
+    }
+
+    // From each level the pairs that are its own, all together to their places in the chunk's
+    // scores. `levels` is overwritten.
+    __aicore__ inline void TakeDiagonalBlocks(const Tile& scores, const Tile& levels, int32_t count,
+                                              int32_t rows) {
+        const int32_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+        const uint8_t repeats = static_cast<uint8_t>(blocks * kBlockRows * kBlockRows / kLanes);
+        AscendC::Select(levels, levelMasks_, levels, 0.0f,
+                        AscendC::SELMODE::VSEL_TENSOR_SCALAR_MODE, kFullMask, repeats,
+                        Contiguous());
+        AscendC::PipeBarrier<PIPE_V>();
+        for (int32_t level = 1; level < count; ++level) {
+            AscendC::Select(levels, levelMasks_[level * DiagonalMasks::kBytes],
+                            levels[level * 64 * kBlockRows], levels,
+                            AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, kFullMask, repeats,
+                            Contiguous());
+            AscendC::PipeBarrier<PIPE_V>();
+        }
+        // A repeat takes one 32 B block from each of eight rows; repeats walk down the diagonal.
+        for (int32_t row = 0; row < kBlockRows; row += kRepeatBlocks) {
+            for (int32_t column = 0; column < kBlockRows; column += kBlockFloats) {
+                AscendC::Adds(scores[row * 64 + column], levels[row * kBlockRows + column], 0.0f,
+                              kFullMask, static_cast<uint8_t>(blocks),
+                              AscendC::UnaryRepeatParams(
+                                  RowBlocks<64>(), RowBlocks<kBlockRows>(),
+                                  kBlockRows * RowBlocks<64>() + RowBlocks<kBlockRows>(),
+                                  kBlockRows * RowBlocks<kBlockRows>()));
+            }
+        }
+        AscendC::PipeBarrier<PIPE_V>();
+    }
+
     FwdPrepareUnits units_;
     OperandRing operands_;
-
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> input_;  // raw gate, then k and q
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> parameters_;
-    AscendC::TQue<AscendC::TPosition::VECOUT, 2> output_;
-    AscendC::TBuf<AscendC::TPosition::VECCALC> tiles_;
-    AscendC::TBuf<AscendC::TPosition::VECCALC> small_;
-    AscendC::TEventID gateStored_;
-
-    Tile first_;    // gk, then k_hat, then q_hat; scores on the second visit
-    Tile factorP_;  // P; spread values of the solve
-    Tile keyN_;     // k N, then decayed block by block; the inverse and its scratch
-    Tile product_;  // 32 rows
-    Tile vectors_;
-    Tile scaledPow_;
-    Tile column_;
-    Tile sums_;
-    Tile rstd_;  // of k, then of q
-    Tile betaRow_;
-    Tile negBeta_;
-    Tile one_;
-    Tile bound_;
-    Tile negRate_;
-    AscendC::LocalTensor<uint8_t> below_;
-    AscendC::LocalTensor<uint8_t> belowOrDiagonal_;
-    AscendC::LocalTensor<uint8_t> diagonal_;
 };
 
 }  // namespace kda

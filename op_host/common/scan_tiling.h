@@ -5,15 +5,11 @@
 #ifndef KDA_OP_HOST_COMMON_SCAN_TILING_H
 #define KDA_OP_HOST_COMMON_SCAN_TILING_H
 
+#include "gate_tiling.h"
 #include "stage_tiling.h"
 #include "../../op_kernel/common/state_scan_tiling.h"
 
 namespace kda {
-
-// What the kernels multiply gk by before exp: gk is in units of log2 when use_exp2, else in nats.
-inline float GateFactor(bool useExp2) {
-    return useExp2 ? 0.69314718055994530942f : 1.0f;
-}
 
 inline int32_t InitialKind(const Operand& initial) {
     if (!initial.present) {

@@ -174,6 +174,10 @@ __aicore__ inline void LoadBTransposed(const AscendC::LocalTensor<T>& l0b,
         LoadFractals(l0b, l1, 0, depthFractals * columnFractals, 1, false);
         return;
     }
+    if (columnFractals == 1) {
+        LoadFractals(l0b, l1, 0, depthFractals, l1Fractals, false);
+        return;
+    }
     for (uint32_t depth = 0; depth < depthFractals; ++depth) {
         LoadFractals(l0b[depth * columnFractals * Nz<T>::kFractal], l1, depth * l1Fractals,
                      columnFractals, 1, false);

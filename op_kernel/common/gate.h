@@ -10,14 +10,15 @@
 
 namespace kda {
 
-// negRate = -exp(a_log) in all eight values of a block, from a block that holds a_log in value 0
-// (the other seven may hold anything). spread: 64 values of scratch.
-__aicore__ inline void MakeNegativeRate(const Tile& negRate, const Tile& aLog, const Tile& spread) {
+// negRate = -exp(a_log) times a factor in all eight values of a block, from a block that holds
+// a_log in value 0 (the other seven may hold anything). spread: 64 values of scratch.
+__aicore__ inline void MakeNegativeRate(const Tile& negRate, const Tile& aLog, const Tile& spread,
+                                        float factor = 1.0f) {
     AscendC::Brcb(spread, aLog, 1, AscendC::BrcbRepeatParams(1, kRepeatBlocks));
     AscendC::PipeBarrier<PIPE_V>();
     AscendC::Exp(negRate, spread, static_cast<uint64_t>(kBlockFloats), 1, ContiguousUnary());
     AscendC::PipeBarrier<PIPE_V>();
-    AscendC::Muls(negRate, negRate, -1.0f, static_cast<uint64_t>(kBlockFloats), 1,
+    AscendC::Muls(negRate, negRate, -factor, static_cast<uint64_t>(kBlockFloats), 1,
                   ContiguousUnary());
     AscendC::PipeBarrier<PIPE_V>();
 }
@@ -48,13 +49,52 @@ __aicore__ inline void ActivateSafeGate(const Tile& tile, const Tile& raw, const
     ClearRows(tile, rows, 64);
 }
 
+// softplus(x) = max(x, 0) + ln(1 + y) with y = exp(-|x|). Where y vanishes, ln(1 + y) as it stands
+// keeps no digit of it, and that is where a decay is weak. It is 2 atanh(z) with z = y / (2 + y) at
+// most 1/3, and so z times a polynomial in z^2: right to 4e-9 of itself, whatever y.
+struct Softplus {
+    // Constants that are blocks of eight equal values, behind each other.
+    static constexpr int32_t kConstantFloats = 3 * kBlockFloats;
+
+    // Once a core. No barrier.
+    __aicore__ static inline void FillConstants(const Tile& constants) {
+        FillBlock(constants, 2.0f);
+        FillBlock(constants[kBlockFloats], 0.66666317f);
+        FillBlock(constants[2 * kBlockFloats], 0.4002491f);
+    }
+
+    // tile = softplus(tile); y, z and sum are scratch of as many rows.
+    __aicore__ static inline void Run(const Tile& tile, const Tile& y, const Tile& z,
+                                      const Tile& sum, const Tile& constants, int32_t rows) {
+        AscendC::Abs(y, tile, kFullMask, TileRepeats<128>(rows), ContiguousUnary());
+        AscendC::PipeBarrier<PIPE_V>();
+        TileMuls(y, y, -1.0f, rows);
+        TileExp(y, y, rows);
+        TileAdds(z, y, 2.0f, rows);
+        AscendC::Maxs(tile, tile, 0.0f, kFullMask, TileRepeats<128>(rows), ContiguousUnary());
+        TileDiv(z, y, z, rows);
+        AscendC::PipeBarrier<PIPE_V>();
+        const Tile& square = y;
+        TileMul(square, z, z, rows);
+        TileMuls(sum, square, 0.28178334f, rows);
+        TileAdds(sum, sum, 0.279606f, rows);
+        for (int32_t power = 2; power >= 0; --power) {
+            AscendC::FusedMulAdd(
+                sum, square, constants[power * kBlockFloats], kFullMask, TileRepeats<128>(rows),
+                AscendC::BinaryRepeatParams(1, 1, 0, kRepeatBlocks, kRepeatBlocks, 0));
+            AscendC::PipeBarrier<PIPE_V>();
+        }
+        TileMulAdd(tile, sum, z, rows);
+    }
+};
+
 // The scans work on eight blocks of eight rows side by side: one instruction per column half does
 // one step of all eight blocks, seven steps, then the blocks are joined in seven more. Blocks of
 // sixteen rows would be 256 blocks of 32 B apart, one more than a repeat stride can say.
 constexpr int32_t kScanRows = 8;
 
-// tile[r] = sum of tile[0..r], 64 rows.
-__aicore__ inline void CumulativeSum(const Tile& tile) {
+// tile[r] = sum from the first row of r's block of eight to r, 64 rows.
+__aicore__ inline void ScanBlocks(const Tile& tile) {
     const uint8_t blockStride = static_cast<uint8_t>(kScanRows * RowBlocks<128>());
     const AscendC::BinaryRepeatParams sideBySide(1, 1, 1, blockStride, blockStride, blockStride);
     for (int32_t row = 1; row < kScanRows; ++row) {
@@ -64,9 +104,21 @@ __aicore__ inline void CumulativeSum(const Tile& tile) {
         }
         AscendC::PipeBarrier<PIPE_V>();
     }
-    for (int32_t row = kScanRows; row < 64; row += kScanRows) {
-        RowAdd(tile[row * 128], tile[row * 128], tile[(row - 1) * 128], kScanRows);
+}
+
+// From sums that start anew every `rows` rows to sums that start anew every `end` rows.
+__aicore__ inline void JoinBlocks(const Tile& tile, int32_t rows, int32_t end) {
+    for (int32_t row = rows; row < 64; row += rows) {
+        if (row % end != 0) {
+            RowAdd(tile[row * 128], tile[row * 128], tile[(row - 1) * 128], rows);
+        }
     }
+}
+
+// tile[r] = sum of tile[0..r], 64 rows.
+__aicore__ inline void CumulativeSum(const Tile& tile) {
+    ScanBlocks(tile);
+    JoinBlocks(tile, kScanRows, 64);
 }
 
 }  // namespace kda

@@ -53,12 +53,8 @@ def test_a_later_character_changes_nothing_earlier(model, text, changed):
     before, _ = logits_of(model, text)
     after, _ = logits_of(model, other)
     np.testing.assert_array_equal(before[1], after[1])
-    earlier = relative_l2(after[0, :changed], before[0, :changed])
-    later = relative_l2(after[0, changed:], before[0, changed:])
-    # Before rounding to bf16 the kernels scale each block of 16 rows by the decay at its row 8, in
-    # a tail at its last row: so rows 1 to 8 reach the last bits of the block's earlier rows.
-    assert earlier < ROUNDING / 2 if 1 <= changed % 16 <= 8 else earlier == 0
-    assert later > 10 * ROUNDING
+    np.testing.assert_array_equal(before[0, :changed], after[0, :changed])
+    assert relative_l2(after[0, changed:], before[0, changed:]) > 10 * ROUNDING
 
 
 def test_an_early_character_reaches_the_last_prediction_through_the_state(model, text):

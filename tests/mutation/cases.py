@@ -76,6 +76,13 @@ def _fwd_prepare():
                 **{**norm, "use_qk_l2norm_in_kernel": False})  # fmt: skip
     # A core whose first chunk is a tail: nothing before it has filled the buffers.
     yield _case("fwd_prepare", "tail first", 4, tokens=65)
+    softplus = {**norm, "safe_gate": False}
+    yield _case("fwd_prepare", "softplus", 2, tokens=145, heads=3, cast=bf16, **softplus)
+    yield _case("fwd_prepare", "softplus, tail first", 4, "BSND", ("dt_bias",), fp32, tokens=81,
+                **softplus)  # fmt: skip
+    yield _case("fwd_prepare", "activated", 1, drop=("a_log", "dt_bias"), tokens=129, heads=3,
+                cast=fp32, use_gate_in_kernel=False, use_exp2=False, allow_neg_eigval=True,
+                use_beta_sigmoid_in_kernel=True)  # fmt: skip
 
 
 def _scans():

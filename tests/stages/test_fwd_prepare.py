@@ -82,12 +82,11 @@ def run(lib, case, layout="BSND", mode="save", fp32=("beta",), **changes):
         arguments(case, layout, fp32),
         scale=case.scale,
         layout=layout,
-        use_gate_in_kernel=True,
-        safe_gate=True,
         backward_mode=mode,
         outputs=shapes(case, mode, l2norm),
-        **case.options,
     )
+    call.update(inputs.GATE_OPTIONS["safe"])
+    call.update(case.options)
     call.update(changes)
     return lib.call(OP, **call)
 
@@ -146,6 +145,28 @@ def test_options(lib, decay, keys, beta, l2norm):
 @pytest.mark.parametrize("decay", ("lasting", "medium", "bound"))
 def test_beta_up_to_two_and_parallel_keys(lib, decay):
     case = inputs.make_inputs(5, tokens=100, decay=decay, keys="parallel", beta="two")
+    check(run(lib, case), expected(case), title=case.case)
+
+
+@pytest.mark.parametrize("decay", inputs.DECAYS)
+def test_nats(lib, decay):
+    """Another unit of gk, and no other result: the stages after this one read it."""
+    case = inputs.make_inputs(6, tokens=100, decay=decay, beta="neg_eigval", use_exp2=False)
+    got = run(lib, case)
+    check(got, expected(case), title=case.case)
+    log2 = run(lib, case, use_exp2=True)
+    assert metrics.relative_l2(got["gk"] * np.float32(reference.LOG2E), log2["gk"]) < 6e-7
+    for name in ("aqk", "akk", "w", "u", "qg", "kg"):
+        assert metrics.relative_l2(got.f32(name), log2.f32(name)) < 4e-3, name
+
+
+@pytest.mark.parametrize("size", (1e-3, 1e3))
+@pytest.mark.parametrize("decay", inputs.DECAYS)
+def test_large_and_small_keys(lib, decay, size):
+    """Without the norm. beta is 1 / |k|^2 at most, or the delta rule diverges."""
+    case = inputs.make_inputs(7, tokens=129, decay=decay, beta="unit", l2norm=False)
+    case.q, case.k = round_bf16(size * case.q), round_bf16(size * case.k)
+    case.beta = (case.beta / size**2).astype(np.float32)
     check(run(lib, case), expected(case), title=case.case)
 
 
@@ -277,10 +298,9 @@ def test_token_rows_wider_than_a_cube_copy_can_step(lib):
 @pytest.mark.parametrize(
     "change, message",
     (
-        ({"safe_gate": False}, "safe_gate"),
-        ({"use_gate_in_kernel": False}, "use_gate_in_kernel"),
-        ({"allow_neg_eigval": True}, "allow_neg_eigval"),
-        ({"use_exp2": False}, "use_exp2"),
+        ({"use_gate_in_kernel": False}, "a_log"),
+        ({"use_gate_in_kernel": False, "a_log": None}, "dt_bias"),
+        ({"allow_neg_eigval": True, "use_beta_sigmoid_in_kernel": False}, "allow_neg_eigval"),
         ({"layout": "TND"}, "layout"),
         ({"backward_mode": "all"}, "backward_mode"),
         ({"chunk_size": 32}, "chunk_size"),
@@ -288,6 +308,7 @@ def test_token_rows_wider_than_a_cube_copy_can_step(lib):
         ({"scale": float("nan")}, "scale"),
         ({"epsilon": -1.0}, "epsilon"),
         ({"a_log": None}, "a_log"),
+        ({"a_log": None, "safe_gate": False}, "a_log"),
         ({"cu_seqlens": [0, 65]}, "cu_seqlens"),
         ({"dt_bias": np.zeros((2, 64), np.float32)}, "dt_bias"),
         ({"k": np.zeros((1, 64, 2, 128), BF16)}, "k"),
