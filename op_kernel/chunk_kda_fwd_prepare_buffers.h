@@ -60,7 +60,7 @@ protected:
     static constexpr uint32_t kLevelMaskFloats =
         DiagonalMasks::kCount * DiagonalMasks::kBytes / sizeof(float);
     static constexpr uint32_t kSmallFloats = DecayVectors::kFloats + kScaledPowFloats + 64 * 8 +
-                                             6 * 64 + 4 * kBlockFloats + Softplus::kConstantFloats +
+                                             8 * 64 + 4 * kBlockFloats + Softplus::kConstantFloats +
                                              3 * kMaskFloats + kLevelMaskFloats;
 
     __aicore__ inline void CutSmall(const Tile& small) {
@@ -76,7 +76,8 @@ protected:
         rstd_ = small[at += 2 * 64];
         betaRow_ = small[at += 2 * 64];
         negBeta_ = small[at += 64];
-        one_ = small[at += 64];
+        diagonals_ = small[at += 64];
+        one_ = small[at += 2 * 64];
         bound_ = small[at += kBlockFloats];
         negRate_ = small[at += kBlockFloats];
         betaTop_ = small[at += kBlockFloats];
@@ -223,6 +224,7 @@ protected:
     Tile rstd_;  // of k, then of q
     Tile betaRow_;
     Tile negBeta_;
+    Tile diagonals_;  // of two units, see HasExactDiagonal
     Tile one_;
     Tile bound_;
     Tile negRate_;

@@ -34,7 +34,7 @@ public:
             if (round < rounds) {
                 operands_.Acquire();
                 if (units_.Find(round, sub, unit)) {
-                    WriteOperands(unit, Space(round, sub));
+                    WriteOperands(unit, Space(round, sub), diagonals_[round % 2 * 64]);
                     Prefetch(round + 1, sub);
                 }
                 operands_.Publish();
@@ -42,7 +42,7 @@ public:
             if (round > 0) {
                 ScoreFlag::Wait();
                 if (units_.Find(round - 1, sub, unit)) {
-                    SolveScores(unit, Space(round - 1, sub));
+                    SolveScores(unit, Space(round - 1, sub), diagonals_[(round - 1) % 2 * 64]);
                 }
                 InverseFlag::Set();
             }
@@ -68,7 +68,8 @@ private:
 
     // ---- first visit: gate, norms, operands ----------------------------------------------------
 
-    __aicore__ inline void WriteOperands(const FwdPrepareUnit& unit, int64_t space) {
+    __aicore__ inline void WriteOperands(const FwdPrepareUnit& unit, int64_t space,
+                                         const Tile& diagonal) {
         const int32_t rows = unit.place.rows;
         const int32_t padded = (rows + kBlockRows - 1) / kBlockRows * kBlockRows;
         MakeDecay(unit);
@@ -82,8 +83,11 @@ private:
         WriteKeyOperands(unit, space, hat, padded);
 
         ToFloat(hat, raw[64 * 128], rows);
-        input_.FreeTensor(raw);
         WriteHat(unit, gm_.qHat, hat, rstd_[64], padded);
+        if (HasExactDiagonal(rows)) {
+            MakeDiagonal(diagonal, hat, raw, rows);
+        }
+        input_.FreeTensor(raw);
         WriteQueryOperands(unit, space, hat, padded);
         if (tiling_.saveHatted != 0 && tiling_.normalize != 0 && unit.group == 0) {
             WriteRstd(unit);
@@ -183,16 +187,38 @@ private:
         }
     }
 
+    // A short chunk has so few scores that one small inner product can be much of what is left of
+    // its output, with the rounding of all its operands: there <q_i, k_i> is taken in fp32.
+    __aicore__ static inline bool HasExactDiagonal(int32_t rows) { return rows <= kBlockRows; }
+
+    // diagonal[i] = scale <q_i, k_i>
+    __aicore__ inline void MakeDiagonal(const Tile& diagonal, const Tile& query, const Bf16& rawKey,
+                                        int32_t rows) {
+        ToFloat(product_, rawKey, rows);
+        TileMul(product_, product_, query, rows);
+        SumHalfRows(sums_, product_, rows);
+        TileAdd<64>(diagonal, sums_, sums_[64], 1);
+        TileMuls<64>(diagonal, diagonal, tiling_.scale, 1);
+        if (tiling_.normalize != 0) {
+            TileMul<64>(diagonal, diagonal, rstd_, 1);
+        }
+    }
+
+    // sums[r] = the sum of src[r][0..63], sums[64 + r] of the rest of the row.
+    __aicore__ inline void SumHalfRows(const Tile& sums, const Tile& src, int32_t rows) {
+        for (int32_t half = 0; half < 2; ++half) {
+            AscendC::WholeReduceSum<float>(sums[half * 64], src[half * kLanes], kLanes, rows, 1, 1,
+                                           RowBlocks<128>());
+        }
+        AscendC::PipeBarrier<PIPE_V>();
+    }
+
     // rstd = 1 / sqrt(sum of squares + epsilon)
     __aicore__ inline void MakeRstd(const Tile& rstd, const Tile& tile, int32_t padded) {
         for (int32_t first = 0; first < padded; first += kHalf) {
             const int32_t count = padded - first < kHalf ? padded - first : kHalf;
             TileMul(product_, tile[first * 128], tile[first * 128], count);
-            for (int32_t half = 0; half < 2; ++half) {
-                AscendC::WholeReduceSum<float>(sums_[half * 64 + first], product_[half * kLanes],
-                                               kLanes, count, 1, 1, RowBlocks<128>());
-            }
-            AscendC::PipeBarrier<PIPE_V>();
+            SumHalfRows(sums_[first], product_, count);
         }
         TileAdd<64>(rstd, sums_, sums_[64], 1);
         TileAdds<64>(rstd, rstd, tiling_.epsilon, 1);
@@ -327,7 +353,8 @@ private:
 
     // ---- second visit: masks, beta, solve -------------------------------------------------------
 
-    __aicore__ inline void SolveScores(const FwdPrepareUnit& unit, int64_t space) {
+    __aicore__ inline void SolveScores(const FwdPrepareUnit& unit, int64_t space,
+                                       const Tile& diagonal) {
         const int32_t rows = unit.place.rows;
         const Tile queryScores = first_;
         const Tile keyScores = first_[64 * 64];
@@ -354,6 +381,9 @@ private:
 
         KeepMasked(queryScores, belowOrDiagonal_, queryScores, rows);
         TileMuls<64>(queryScores, queryScores, tiling_.scale, rows);
+        if (HasExactDiagonal(rows)) {
+            PutDiagonal(queryScores, diagonal, rows);
+        }
         const int64_t offset = ValueOffset(unit, 64);
         Emit<64>(TensorBf16(gm_.aqk, offset), queryScores, rows, rows, 64, 64);
 
@@ -431,16 +461,22 @@ private:
         }
     }
 
+    __aicore__ inline void PutDiagonal(const Tile& scores, const Tile& diagonal, int32_t rows) {
+        const Tile& column = factorP_;
+        SpreadColumn(column, diagonal, kBlockRows);
+        AscendC::Select(scores, diagonal_, column, scores,
+                        AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, kFullMask,
+                        static_cast<uint8_t>(rows),
+                        AscendC::BinaryRepeatParams(1, 0, 1, kRepeatBlocks, 1, kRepeatBlocks));
+        AscendC::PipeBarrier<PIPE_V>();
+    }
+
     // From each level the pairs that are its own, all together to their places in the chunk's
-    // scores. `levels` is overwritten.
+    // scores; above the diagonal anything. `levels` is overwritten. No barrier at the end.
     __aicore__ inline void TakeDiagonalBlocks(const Tile& scores, const Tile& levels, int32_t count,
                                               int32_t rows) {
         const int32_t blocks = (rows + kBlockRows - 1) / kBlockRows;
         const uint8_t repeats = static_cast<uint8_t>(blocks * kBlockRows * kBlockRows / kLanes);
-        AscendC::Select(levels, levelMasks_, levels, 0.0f,
-                        AscendC::SELMODE::VSEL_TENSOR_SCALAR_MODE, kFullMask, repeats,
-                        Contiguous());
-        AscendC::PipeBarrier<PIPE_V>();
         for (int32_t level = 1; level < count; ++level) {
             AscendC::Select(levels, levelMasks_[level * DiagonalMasks::kBytes],
                             levels[level * 64 * kBlockRows], levels,
@@ -459,7 +495,6 @@ private:
                                   kBlockRows * RowBlocks<kBlockRows>()));
             }
         }
-        AscendC::PipeBarrier<PIPE_V>();
     }
 
     FwdPrepareUnits units_;
