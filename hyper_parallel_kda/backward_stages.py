@@ -78,6 +78,7 @@ def npu_chunk_kda_bwd_dhu(
     use_exp2=True,
     state_v_first=False,
     layout="BNSD",
+    k_low=None,
 ):
     """The recurrence of the state's gradient, backwards in time. docs/stages.md, stage 7.
 
@@ -86,9 +87,13 @@ def npu_chunk_kda_bwd_dhu(
     float32 or the input dtype; dht None is a zero gradient. Returns ``dh [B, Nc, Hv, K, V]`` (at
     each chunk's exit), ``dh0`` (float32 ``[N, Hv, K, V]``, None unless h0 is given) and
     ``dv_scan [B, Hv, T, V]``. state_v_first: h0, dht and dh0 are ``[.., V, K]``; dh stays K first.
+
+    k_low (= kg_low) is what the input dtype left of k: it and dh then enter the product of dv_scan
+    as pairs, ``high + low``, and a fourth result, ``dh_low``, is what the input dtype left of dh.
     """
     _refuse_graph_mode()
-    return run_stage(table.BWD_DHU, dict(locals()))
+    results = run_stage(table.BWD_DHU, dict(locals()))
+    return results[:3] if k_low is None else results
 
 
 def npu_chunk_kda_bwd_finalize(

@@ -86,17 +86,23 @@ def npu_chunk_kda_fwd_h(
     chunk_indices=None,
     use_exp2=True,
     state_v_first=False,
+    k_low=None,
 ):
     """The state recurrence over chunks. docs/stages.md, stage 3.
 
-    k (= kg) and w ``[B, Hv, T, K]``, u ``[B, Hv, T, V]``, gk float32 in units of log2 or, with
-    use_exp2=False, in nats, initial_state ``[N, Hv, K, V]`` float32 or the input dtype, zero when
-    None. Returns ``h [B, Nc, Hv, K, V]`` (the state at each chunk's entry), ``v_new [B, Hv, T, V]``
-    and ``final_state`` (float32 ``[N, Hv, K, V]``, None unless output_final_state). state_v_first:
-    initial_state, h and final_state are ``[.., V, K]``.
+    k (= kg) and w ``[B, Hv, T, K]``, u ``[B, Hv, T, V]`` in the input dtype or float32, gk float32
+    in units of log2 or, with use_exp2=False, in nats, initial_state ``[N, Hv, K, V]`` float32 or
+    the input dtype, zero when None. Returns ``h [B, Nc, Hv, K, V]`` (the state at each chunk's
+    entry), ``v_new [B, Hv, T, V]`` and ``final_state`` (float32 ``[N, Hv, K, V]``, None unless
+    output_final_state). state_v_first: initial_state, h and final_state are ``[.., V, K]``.
+
+    k_low (= kg_low) is what the input dtype left of k: the states, v_new and k then enter the
+    products as pairs, ``high + low``, and a fourth result, ``h_low``, is what the input dtype left
+    of h.
     """
     _refuse_graph_mode()
-    return run_stage(table.FWD_H, dict(locals()))
+    results = run_stage(table.FWD_H, dict(locals()))
+    return results[:3] if k_low is None else results
 
 
 def npu_chunk_kda_fwd_finalize(

@@ -140,6 +140,8 @@ _RSTD = {
 }
 _GATE = {"when": "use_gate_in_kernel", "present": _is_true("use_gate_in_kernel")}
 
+_LOW_STATES = {"when": "k_low given", "present": _is_given("k_low")}
+
 FWD_PREPARE = StageSpec(
     "fwd_prepare",
     "ChunkKdaFwdPrepare",
@@ -219,11 +221,12 @@ FWD_H = StageSpec(
     inputs=(
         _tensor("k", "B Hv T K", "io", note="kg"),
         _tensor("w", "B Hv T K", "io"),
-        _tensor("u", "B Hv T V", "io"),
+        _tensor("u", "B Hv T V", "io|fp32"),
         _tensor("gk", "B Hv T K", "fp32"),
         _tensor("initial_state", "N Hv K V", "io|fp32", optional=True, state=True),
         CU_SEQLENS,
         CHUNK_INDICES,
+        _tensor("k_low", "B Hv T K", "io", optional=True, note="kg_low"),
     ),
     attrs=(CHUNK_SIZE, USE_EXP2, STATE_V_FIRST),
     outputs=(
@@ -237,6 +240,15 @@ FWD_H = StageSpec(
             state=True,
             when="output_final_state",
             present=_is_true("output_final_state"),
+        ),
+        _tensor(
+            "h_low",
+            "B Nc Hv K V",
+            "io",
+            optional=True,
+            state=True,
+            note="what bf16 left of h",
+            **_LOW_STATES,
         ),
     ),
 )
@@ -305,6 +317,7 @@ BWD_DHU = StageSpec(
         _tensor("dht", "N Hv K V", "io|fp32", optional=True, state=True),
         CU_SEQLENS,
         CHUNK_INDICES,
+        _tensor("k_low", "B Hv T K", "io", optional=True, note="kg_low"),
     ),
     attrs=(SCALE, CHUNK_SIZE, USE_EXP2, STATE_V_FIRST, _layout("layout", "BNSD")),
     outputs=(
@@ -319,6 +332,14 @@ BWD_DHU = StageSpec(
             present=_is_given("h0"),
         ),
         _tensor("dv_scan", "B Hv T V", "io"),
+        _tensor(
+            "dh_low",
+            "B Nc Hv K V",
+            "io",
+            optional=True,
+            note="what bf16 left of dh",
+            **_LOW_STATES,
+        ),
     ),
 )
 

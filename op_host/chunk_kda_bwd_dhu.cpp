@@ -11,15 +11,16 @@
 namespace optiling {
 namespace {
 
-enum BwdDhuInput { kQ, kK, kW, kDO, kDv, kGk, kH0, kDht, kCuSeqlens, kChunkIndices };
+enum BwdDhuInput { kQ, kK, kW, kDO, kDv, kGk, kH0, kDht, kCuSeqlens, kChunkIndices, kKLow };
 enum BwdDhuAttr { kScale, kChunkSize, kUseExp2, kStateVFirst, kLayout };
-enum BwdDhuOutput { kDh, kDh0, kDvScan };
+enum BwdDhuOutput { kDh, kDh0, kDvScan, kDhLow };
 
 ge::graphStatus TilingFunc(gert::TilingContext* context) {
     kda::StageTiling tiling(context);
     kda::ScanInputs inputs;
     const kda::Operand q = tiling.Input(kQ, "q");
     inputs.k = tiling.Input(kK, "k");
+    inputs.kLow = tiling.OptionalInput(kKLow, "k_low");
     inputs.w = tiling.Input(kW, "w");
     const kda::Operand grad = tiling.Input(kDO, "d_o");
     inputs.base = tiling.Input(kDv, "dv");
@@ -29,6 +30,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Operand dh = tiling.Output(kDh, "dh");
     const kda::Operand dh0 = tiling.OptionalOutput(kDh0, "dh0");
     const kda::Operand dvScan = tiling.Output(kDvScan, "dv_scan");
+    const kda::Operand dhLow = tiling.OptionalOutput(kDhLow, "dh_low");
     const bool vFirst = tiling.Bool(kStateVFirst, "state_v_first");
 
     const kda::Layout layout = tiling.ReadLayout(kLayout, "layout");
@@ -43,6 +45,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     tiling.Expect(dh, ge::DT_BF16, kda::ChunkStateDims(geometry));
     tiling.Expect(dh0, ge::DT_FLOAT, kda::SequenceStateDims(geometry));
     tiling.Expect(dvScan, ge::DT_BF16, inputs.base.dims);
+    kda::ExpectLowStates(tiling, inputs, dhLow, kda::ChunkStateDims(geometry));
     if (h0.present != dh0.present) {
         tiling.Fail("dh0: expected exactly when h0 is given, got %s",
                     dh0.present ? "dh0 without h0" : "h0 without dh0");
@@ -62,6 +65,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->scan.initialKind = kda::InitialKind(dht);
     data->scan.storesFinal = dh0.present ? 1 : 0;
     data->scan.stateVFirst = vFirst ? 1 : 0;
+    data->scan.precise = inputs.kLow.present ? 1 : 0;
     kda::LaunchScan(tiling, &data->scan, true, false);
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
 }
@@ -73,7 +77,9 @@ ge::graphStatus InferShape(gert::InferShapeContext* context) {
     }
     const int64_t chunks = kda::InferChunks(context, kCuSeqlens, kChunkIndices, sizes.tokens);
     const int64_t sequences = kda::InferSequences(context, kCuSeqlens, sizes.batch);
-    kda::Infer(context, kDh, {sizes.batch, chunks, sizes.valueHeads, kda::kKeyDim, kda::kValueDim});
+    const kda::Dims states = {sizes.batch, chunks, sizes.valueHeads, kda::kKeyDim, kda::kValueDim};
+    kda::Infer(context, kDh, states);
+    kda::Infer(context, kDhLow, states);
     kda::Infer(context, kDh0, {sequences, sizes.valueHeads, kda::kKeyDim, kda::kValueDim});
     kda::Infer(context, kDvScan, kda::CacheDims(sizes, sizes.valueHeads, kda::kValueDim));
     return ge::GRAPH_SUCCESS;
@@ -81,7 +87,9 @@ ge::graphStatus InferShape(gert::InferShapeContext* context) {
 
 ge::graphStatus InferDataType(gert::InferDataTypeContext* context) {
     context->SetOutputDataType(kDh, context->GetInputDataType(kK));
+    // These fail where the output is absent.
     context->SetOutputDataType(kDh0, ge::DT_FLOAT);
+    context->SetOutputDataType(kDhLow, context->GetInputDataType(kK));
     return context->SetOutputDataType(kDvScan, context->GetInputDataType(kK));
 }
 
@@ -108,9 +116,11 @@ public:
         kda::Optional(Input("dht"), dht);
         kda::OptionalIndices(Input("cu_seqlens"), 4);
         kda::OptionalIndices(Input("chunk_indices"), 4);
+        kda::Optional(Input("k_low"), bf16);
         kda::Required(Output("dh"), bf16);
         kda::Optional(Output("dh0"), fp32);
         kda::Required(Output("dv_scan"), bf16);
+        kda::Optional(Output("dh_low"), bf16);
         Attr("scale").AttrType(REQUIRED).Float();
         Attr("chunk_size").AttrType(OPTIONAL).Int(kda::kChunkRows);
         Attr("use_exp2").AttrType(OPTIONAL).Bool(true);

@@ -10,21 +10,24 @@
 namespace optiling {
 namespace {
 
-enum FwdHInput { kK, kW, kU, kGk, kInitialState, kCuSeqlens, kChunkIndices };
+enum FwdHInput { kK, kW, kU, kGk, kInitialState, kCuSeqlens, kChunkIndices, kKLow };
 enum FwdHAttr { kChunkSize, kUseExp2, kStateVFirst };
-enum FwdHOutput { kH, kVNew, kFinalState };
+enum FwdHOutput { kH, kVNew, kFinalState, kHLow };
 
 ge::graphStatus TilingFunc(gert::TilingContext* context) {
     kda::StageTiling tiling(context);
     kda::ScanInputs inputs;
     inputs.k = tiling.Input(kK, "k");
     inputs.w = tiling.Input(kW, "w");
+    inputs.kLow = tiling.OptionalInput(kKLow, "k_low");
     inputs.base = tiling.Input(kU, "u");
+    inputs.baseMayBeFloat = true;
     inputs.gk = tiling.Input(kGk, "gk");
     const kda::Operand initial = tiling.OptionalInput(kInitialState, "initial_state");
     const kda::Operand h = tiling.Output(kH, "h");
     const kda::Operand vNew = tiling.Output(kVNew, "v_new");
     const kda::Operand finalState = tiling.OptionalOutput(kFinalState, "final_state");
+    const kda::Operand hLow = tiling.OptionalOutput(kHLow, "h_low");
     const bool vFirst = tiling.Bool(kStateVFirst, "state_v_first");
 
     const kda::CallSizes sizes = kda::CheckScanInputs(tiling, inputs);
@@ -35,6 +38,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     tiling.Expect(h, ge::DT_BF16, kda::ChunkStateDims(geometry));
     tiling.Expect(vNew, ge::DT_BF16, kda::CacheDims(sizes, sizes.valueHeads, kda::kValueDim));
     tiling.Expect(finalState, ge::DT_FLOAT, kda::SequenceStateDims(geometry));
+    kda::ExpectLowStates(tiling, inputs, hLow, kda::ChunkStateDims(geometry));
     const float gateFactor = kda::GateFactor(tiling.Bool(kUseExp2, "use_exp2"));
 
     ChunkKdaFwdHTilingData* data = tiling.Data<ChunkKdaFwdHTilingData>();
@@ -46,6 +50,8 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->scan.initialKind = kda::InitialKind(initial);
     data->scan.storesFinal = finalState.present ? 1 : 0;
     data->scan.stateVFirst = vFirst ? 1 : 0;
+    data->scan.baseIsFloat = inputs.base.type == ge::DT_FLOAT ? 1 : 0;
+    data->scan.precise = inputs.kLow.present ? 1 : 0;
     kda::LaunchScan(tiling, &data->scan, false, false);
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
 }
@@ -57,7 +63,9 @@ ge::graphStatus InferShape(gert::InferShapeContext* context) {
     }
     const int64_t chunks = kda::InferChunks(context, kCuSeqlens, kChunkIndices, sizes.tokens);
     const int64_t sequences = kda::InferSequences(context, kCuSeqlens, sizes.batch);
-    kda::Infer(context, kH, {sizes.batch, chunks, sizes.valueHeads, kda::kKeyDim, kda::kValueDim});
+    const kda::Dims states = {sizes.batch, chunks, sizes.valueHeads, kda::kKeyDim, kda::kValueDim};
+    kda::Infer(context, kH, states);
+    kda::Infer(context, kHLow, states);
     kda::Infer(context, kVNew, kda::CacheDims(sizes, sizes.valueHeads, kda::kValueDim));
     kda::Infer(context, kFinalState, {sequences, sizes.valueHeads, kda::kKeyDim, kda::kValueDim});
     return ge::GRAPH_SUCCESS;
@@ -66,7 +74,9 @@ ge::graphStatus InferShape(gert::InferShapeContext* context) {
 ge::graphStatus InferDataType(gert::InferDataTypeContext* context) {
     context->SetOutputDataType(kH, context->GetInputDataType(kK));
     context->SetOutputDataType(kVNew, context->GetInputDataType(kK));
-    context->SetOutputDataType(kFinalState, ge::DT_FLOAT);  // fails when it is absent
+    // These fail where the output is absent.
+    context->SetOutputDataType(kFinalState, ge::DT_FLOAT);
+    context->SetOutputDataType(kHLow, context->GetInputDataType(kK));
     return ge::GRAPH_SUCCESS;
 }
 
@@ -77,20 +87,25 @@ namespace ops {
 class ChunkKdaFwdH : public OpDef {
 public:
     explicit ChunkKdaFwdH(const char* name) : OpDef(name) {
-        // One column for each dtype of initial_state.
-        const std::vector<ge::DataType> bf16 = {ge::DT_BF16, ge::DT_BF16};
-        const std::vector<ge::DataType> fp32 = {ge::DT_FLOAT, ge::DT_FLOAT};
-        const std::vector<ge::DataType> either = {ge::DT_FLOAT, ge::DT_BF16};
+        // One column for each dtype of initial_state and of u.
+        const size_t columns = 4;
+        const std::vector<ge::DataType> bf16(columns, ge::DT_BF16);
+        const std::vector<ge::DataType> fp32(columns, ge::DT_FLOAT);
+        const std::vector<ge::DataType> state = {ge::DT_FLOAT, ge::DT_BF16, ge::DT_FLOAT,
+                                                 ge::DT_BF16};
+        const std::vector<ge::DataType> u = {ge::DT_BF16, ge::DT_BF16, ge::DT_FLOAT, ge::DT_FLOAT};
         kda::Required(Input("k"), bf16);
         kda::Required(Input("w"), bf16);
-        kda::Required(Input("u"), bf16);
+        kda::Required(Input("u"), u);
         kda::Required(Input("gk"), fp32);
-        kda::Optional(Input("initial_state"), either);
-        kda::OptionalIndices(Input("cu_seqlens"), 2);
-        kda::OptionalIndices(Input("chunk_indices"), 2);
+        kda::Optional(Input("initial_state"), state);
+        kda::OptionalIndices(Input("cu_seqlens"), columns);
+        kda::OptionalIndices(Input("chunk_indices"), columns);
+        kda::Optional(Input("k_low"), bf16);
         kda::Required(Output("h"), bf16);
         kda::Required(Output("v_new"), bf16);
         kda::Optional(Output("final_state"), fp32);
+        kda::Optional(Output("h_low"), bf16);
         Attr("chunk_size").AttrType(OPTIONAL).Int(kda::kChunkRows);
         Attr("use_exp2").AttrType(OPTIONAL).Bool(true);
         Attr("state_v_first").AttrType(OPTIONAL).Bool(false);

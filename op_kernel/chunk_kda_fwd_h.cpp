@@ -10,8 +10,9 @@
 
 extern "C" __global__ __aicore__ void chunk_kda_fwd_h(GM_ADDR k, GM_ADDR w, GM_ADDR u, GM_ADDR gk,
                                                       GM_ADDR initialState, GM_ADDR cuSeqlens,
-                                                      GM_ADDR chunkIndices, GM_ADDR h, GM_ADDR vNew,
-                                                      GM_ADDR finalState, GM_ADDR workspace,
+                                                      GM_ADDR chunkIndices, GM_ADDR kLow, GM_ADDR h,
+                                                      GM_ADDR vNew, GM_ADDR finalState,
+                                                      GM_ADDR hLow, GM_ADDR workspace,
                                                       GM_ADDR tiling) {
     REGISTER_TILING_DEFAULT(ChunkKdaFwdHTilingData);
     GET_TILING_DATA_WITH_STRUCT(ChunkKdaFwdHTilingData, tilingData, tiling);
@@ -19,12 +20,14 @@ extern "C" __global__ __aicore__ void chunk_kda_fwd_h(GM_ADDR k, GM_ADDR w, GM_A
     kda::StateScanOperands operands = {};
     operands.project = w;
     operands.update = k;
+    operands.keyLow = kLow;
     operands.base = u;
     operands.gk = gk;
     operands.initial = initialState;
     operands.cuSeqlens = cuSeqlens;
     operands.chunkIndices = chunkIndices;
     operands.states = h;
+    operands.statesLow = hLow;
     operands.rows = vNew;
     operands.final = finalState;
     operands.workspace = AscendC::GetUserWorkspace(workspace);

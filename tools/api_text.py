@@ -139,6 +139,10 @@ MEANING = {
     "q_rstd": "the slot `q_rstd`: q was normalised",
     "k_rstd": "the slot `k_rstd`: k was normalised",
     "state": "the state to carry on, contiguous",
+    ("fwd_h", "k_low"): "the slot `kg_low`: with it, states, v_new and k enter the products as "
+    "pairs, high + low, and h_low is returned",
+    ("bwd_dhu", "k_low"): "the slot `kg_low`: with it, dh and k enter the product of dv_scan as "
+    "pairs, high + low, and dh_low is returned",
     "summaries": "of all ranks, in rank order",
     "pre_or_post_num_ranks": "ranks before (backwards: after) this one that hold the same sequence",
     "rank": "this rank",

@@ -21,9 +21,13 @@ inline int32_t InitialKind(const Operand& initial) {
 // The operands that every scan has, all head-major: [B,Hv,T,K] or [Hv,T,K], but for `base` with V.
 struct ScanInputs {
     Operand k;
+    Operand kLow;  // what bf16 left of k; absent but in precise scans
     Operand w;
     Operand base;
+    bool baseMayBeFloat;
     Operand gk;
+
+    ScanInputs() : baseMayBeFloat(false) {}
 };
 
 // `first` is the op's first input; the sizes come from it.
@@ -34,7 +38,8 @@ inline CallSizes CheckScanInputs(StageTiling& tiling, const Operand& first, bool
     tiling.Expect(first, ge::DT_BF16, rows);
     tiling.Expect(inputs.k, ge::DT_BF16, rows);
     tiling.Expect(inputs.w, ge::DT_BF16, rows);
-    tiling.Expect(inputs.base, ge::DT_BF16, CacheDims(sizes, sizes.valueHeads, kValueDim));
+    tiling.ExpectType(inputs.base, ge::DT_BF16, inputs.baseMayBeFloat ? ge::DT_FLOAT : ge::DT_BF16);
+    tiling.ExpectShape(inputs.base, CacheDims(sizes, sizes.valueHeads, kValueDim));
     tiling.Expect(inputs.gk, ge::DT_FLOAT, rows);
     return sizes;
 }
@@ -60,21 +65,36 @@ inline void FillScan(StageTiling& tiling, StateScanTiling* scan, const ChunkGeom
     scan->initialKind = kStateZero;
     scan->storesFinal = 1;
     scan->stateVFirst = 0;
+    scan->baseIsFloat = 0;
+    scan->precise = 0;
     scan->reserved = 0;
 }
 
 // Workspace of one lane, W columns: projected fp32 [64,W], updated fp32 [128,W]; backward query
-// fp32 [2,128,W]; and for summaries, where no output holds them, states bf16 [128,W] and y bf16
-// [64,W].
-inline int64_t StateScanLaneBytes(int64_t columns, bool backward, bool summary) {
+// fp32 [2,128,W]; for summaries, where no output holds them, states bf16 [128,W] and y bf16 [64,W];
+// in a precise forward scan the low half of y, bf16 [64,W].
+inline int64_t StateScanLaneBytes(int64_t columns, bool backward, bool summary, bool precise) {
     return columns * (4 * (kChunkRows + kKeyDim) + (backward ? 4 * 2 * kKeyDim : 0) +
-                      (summary ? 2 * (kKeyDim + kChunkRows) : 0));
+                      (summary ? 2 * (kKeyDim + kChunkRows) : 0) +
+                      (precise && !backward ? 2 * kChunkRows : 0));
 }
 
 inline void LaunchScan(StageTiling& tiling, StateScanTiling* scan, bool backward, bool summary) {
     const int64_t tasks = scan->geometry.sequences * scan->geometry.valueHeads * scan->slices;
-    scan->laneBytes = StateScanLaneBytes(scan->sliceColumns, backward, summary);
+    scan->laneBytes = StateScanLaneBytes(scan->sliceColumns, backward, summary, scan->precise != 0);
     tiling.Launch(tiling.BlockCount(tasks), kScanLanes * scan->laneBytes, 0, false);
+}
+
+// The low halves of the states come with the low half of kg.
+inline void ExpectLowStates(StageTiling& tiling, const ScanInputs& inputs, const Operand& low,
+                            const Dims& states) {
+    const Operand& kLow = inputs.kLow;
+    tiling.Expect(kLow, ge::DT_BF16, inputs.k.dims);
+    tiling.Expect(low, ge::DT_BF16, states);
+    if (kLow.present != low.present) {
+        tiling.Fail("%s: expected exactly when k_low is given, got %s", low.name.c_str(),
+                    low.present ? "one without k_low" : "k_low alone");
+    }
 }
 
 // With K = V a state has this shape with either of them first.

@@ -323,6 +323,50 @@ public:
         b_.FreeTensor(b);
     }
 
+    // The same with a right operand in two parts: c (+)= a (high + low), with a loaded once.
+    template <typename T>
+    __aicore__ inline void MultiplyRightSum(const AscendC::LocalTensor<float>& c,
+                                            AscendC::LocalTensor<T>& a,
+                                            AscendC::LocalTensor<T>& high,
+                                            AscendC::LocalTensor<T>& low, uint32_t m, uint32_t n,
+                                            uint32_t k, bool accumulate = false) {
+        a_.EnQue(a);
+        b_.EnQue(high);
+        b_.EnQue(low);
+        a = a_.template DeQue<T>();
+        high = b_.template DeQue<T>();
+        kda::Multiply(c, a, high, m, n, k, accumulate);
+        b_.FreeTensor(high);
+        low = b_.template DeQue<T>();
+        kda::Multiply(c, a, low, m, n, k, true);
+        b_.FreeTensor(low);
+        a_.FreeTensor(a);
+    }
+
+    // With both: c (+)= (a + aLow)(b + bLow), but for aLow bLow, which is below what fp32 keeps.
+    template <typename T>
+    __aicore__ inline void MultiplyPairs(const AscendC::LocalTensor<float>& c,
+                                         AscendC::LocalTensor<T>& a, AscendC::LocalTensor<T>& aLow,
+                                         AscendC::LocalTensor<T>& b, AscendC::LocalTensor<T>& bLow,
+                                         uint32_t m, uint32_t n, uint32_t k,
+                                         bool accumulate = false) {
+        a_.EnQue(a);
+        a_.EnQue(aLow);
+        b_.EnQue(b);
+        b_.EnQue(bLow);
+        a = a_.template DeQue<T>();
+        b = b_.template DeQue<T>();
+        kda::Multiply(c, a, b, m, n, k, accumulate);
+        bLow = b_.template DeQue<T>();
+        kda::Multiply(c, a, bLow, m, n, k, true);
+        a_.FreeTensor(a);
+        b_.FreeTensor(bLow);
+        aLow = a_.template DeQue<T>();
+        kda::Multiply(c, aLow, b, m, n, k, true);
+        a_.FreeTensor(aLow);
+        b_.FreeTensor(b);
+    }
+
     __aicore__ inline void FinishC(AscendC::LocalTensor<float>& c) {
         c_.EnQue(c);
         c = c_.template DeQue<float>();

@@ -20,10 +20,12 @@ public:
         memory_.Init(tiling, operands);
         project_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.project);
         update_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.update);
+        keyLow_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.keyLow);
         query_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.query);
         grad_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.grad);
         l0_.Init(pipe);
-        pipe.InitBuffer(operandTiles_, 2 * kScanLanes, kOperands * kTile * sizeof(bfloat16_t));
+        const uint32_t operandCount = kOperands + (memory_.Precise() ? 1 : 0);
+        pipe.InitBuffer(operandTiles_, 2 * kScanLanes, operandCount * kTile * sizeof(bfloat16_t));
         pipe.InitBuffer(stateTiles_, 2, 2 * kTile * sizeof(bfloat16_t));
 
         for (uint32_t lane = 0; lane < kScanLanes; ++lane) {
@@ -48,13 +50,15 @@ public:
     }
 
 private:
-    // One queue element holds a chunk's operands side by side: P, U and, backward, qg, d_o.
+    // One queue element holds a chunk's operands side by side: P, U and, backward, qg, d_o; last,
+    // in a precise scan, what bf16 left of kg, which is U, or P backward.
     static constexpr uint32_t kOperands = kBackward ? 4 : 2;
     static constexpr uint32_t kTile = kChunkRows * kKeyDim;
     static constexpr uint32_t kProjectTile = 0;
     static constexpr uint32_t kUpdateTile = kTile;
     static constexpr uint32_t kQueryTile = 2 * kTile;
     static constexpr uint32_t kGradTile = 3 * kTile;
+    static constexpr uint32_t kKeyLowTile = kOperands * kTile;
 
     __aicore__ static inline bool Loads(const ScanItem& item) {
         return item.projects || item.updates;
@@ -78,6 +82,9 @@ private:
             }
             if (item.updates) {
                 LoadNdToL1(tile[kUpdateTile], update_[keyRows], item.rows, kKeyDim, kKeyDim);
+            }
+            if (memory_.Precise() && (kBackward ? item.projects : item.updates)) {
+                LoadNdToL1(tile[kKeyLowTile], keyLow_[keyRows], item.rows, kKeyDim, kKeyDim);
             }
             if constexpr (kBackward) {
                 if (Queries(item)) {
@@ -106,9 +113,20 @@ private:
             AscendC::LocalTensor<bfloat16_t> a = l0_.template AllocA<bfloat16_t>();
             LoadA(a, held_[lane][kProjectTile], item.rows, kKeyDim, l1Rows);
             ScanStateReady::Wait();
-            AscendC::LocalTensor<bfloat16_t> b = LoadState(item, lane);
+            AscendC::LocalTensor<bfloat16_t> b = LoadState(memory_.State(item, lane));
             AscendC::LocalTensor<float> c = l0_.AllocC();
-            l0_.Multiply(c, a, b, item.rows, columns, kKeyDim);
+            if (memory_.Precise()) {
+                AscendC::LocalTensor<bfloat16_t> bLow = LoadState(memory_.StateLow(item));
+                if constexpr (kBackward) {
+                    AscendC::LocalTensor<bfloat16_t> aLow = l0_.template AllocA<bfloat16_t>();
+                    LoadA(aLow, held_[lane][kKeyLowTile], item.rows, kKeyDim, l1Rows);
+                    l0_.MultiplyPairs(c, a, aLow, b, bLow, item.rows, columns, kKeyDim);
+                } else {
+                    l0_.MultiplyRightSum(c, a, b, bLow, item.rows, columns, kKeyDim);
+                }
+            } else {
+                l0_.Multiply(c, a, b, item.rows, columns, kKeyDim);
+            }
             l0_.FinishC(c);
             StoreC(memory_.Projected(lane), c, item.rows, columns, columns);
             ScanProjectedReady::Set();
@@ -119,7 +137,9 @@ private:
                 AscendC::LocalTensor<bfloat16_t> a = LoadLeft(held_[lane][kQueryTile], item.rows);
                 AscendC::LocalTensor<bfloat16_t> b = l0_.template AllocB<bfloat16_t>();
                 LoadB(b, held_[lane][kGradTile], item.rows, columns, l1Rows);
-                MultiplyToState(a, b, item.rows, memory_.Query(lane, queries_[lane]++));
+                AscendC::LocalTensor<float> c = l0_.AllocC();
+                l0_.Multiply(c, a, b, kKeyDim, columns, item.rows);
+                StoreToState(c, memory_.Query(lane, queries_[lane]++));
                 ScanQueryReady::Set();
             }
         }
@@ -131,25 +151,32 @@ private:
             return;
         }
         if (item.updates) {
+            const uint32_t columns = memory_.Columns();
             AscendC::LocalTensor<bfloat16_t> a = LoadLeft(held_[lane][kUpdateTile], item.rows);
             ScanRowsReady::Wait();
-            AscendC::LocalTensor<bfloat16_t> y = LoadTile(memory_.Rows(item, lane), item.rows,
-                                                          memory_.Columns(), memory_.StatePitch());
-            AscendC::LocalTensor<bfloat16_t> b = l0_.template AllocB<bfloat16_t>();
-            LoadB(b, y, item.rows, memory_.Columns(), AlignUp(item.rows, kFractalRows));
-            stateTiles_.FreeTensor(y);
-            MultiplyToState(a, b, item.rows, memory_.Updated(lane));
+            AscendC::LocalTensor<bfloat16_t> b =
+                LoadRight(memory_.Rows(item, lane), item.rows, memory_.StatePitch());
+            AscendC::LocalTensor<float> c = l0_.AllocC();
+            if (memory_.PreciseRows()) {
+                AscendC::LocalTensor<bfloat16_t> aLow =
+                    LoadLeft(held_[lane][kKeyLowTile], item.rows);
+                AscendC::LocalTensor<bfloat16_t> bLow =
+                    LoadRight(memory_.RowsLow(lane), item.rows, columns);
+                l0_.MultiplyPairs(c, a, aLow, b, bLow, kKeyDim, columns, item.rows);
+            } else {
+                l0_.Multiply(c, a, b, kKeyDim, columns, item.rows);
+            }
+            StoreToState(c, memory_.Updated(lane));
             ScanUpdatedReady::Set();
         }
         operandTiles_.FreeTensor(held_[lane]);
     }
 
     // B = X, the bf16 state before the chunk, from either order in memory.
-    __aicore__ inline AscendC::LocalTensor<bfloat16_t> LoadState(const ScanItem& item,
-                                                                 uint32_t lane) {
+    __aicore__ inline AscendC::LocalTensor<bfloat16_t> LoadState(
+        const AscendC::GlobalTensor<bfloat16_t>& source) {
         const uint32_t columns = memory_.Columns();
         const bool vFirst = memory_.ChunkVFirst();
-        const AscendC::GlobalTensor<bfloat16_t> source = memory_.State(item, lane);
         AscendC::LocalTensor<bfloat16_t> state =
             vFirst ? LoadTile(source, columns, kKeyDim, kKeyDim)
                    : LoadTile(source, kKeyDim, columns, memory_.StatePitch());
@@ -160,6 +187,17 @@ private:
             LoadB(b, state, kKeyDim, columns, kKeyDim);
         }
         stateTiles_.FreeTensor(state);
+        return b;
+    }
+
+    // B = y, from rows at that pitch.
+    __aicore__ inline AscendC::LocalTensor<bfloat16_t> LoadRight(
+        const AscendC::GlobalTensor<bfloat16_t>& source, uint32_t rows, uint32_t pitch) {
+        const uint32_t columns = memory_.Columns();
+        AscendC::LocalTensor<bfloat16_t> y = LoadTile(source, rows, columns, pitch);
+        AscendC::LocalTensor<bfloat16_t> b = l0_.template AllocB<bfloat16_t>();
+        LoadB(b, y, rows, columns, AlignUp(rows, kFractalRows));
+        stateTiles_.FreeTensor(y);
         return b;
     }
 
@@ -181,13 +219,10 @@ private:
         return a;
     }
 
-    // A B, K rows of W columns, with A[K,rows] and B[rows,W].
-    __aicore__ inline void MultiplyToState(AscendC::LocalTensor<bfloat16_t>& a,
-                                           AscendC::LocalTensor<bfloat16_t>& b, uint32_t rows,
-                                           const AscendC::GlobalTensor<float>& out) {
+    // K rows of W columns.
+    __aicore__ inline void StoreToState(AscendC::LocalTensor<float>& c,
+                                        const AscendC::GlobalTensor<float>& out) {
         const uint32_t columns = memory_.Columns();
-        AscendC::LocalTensor<float> c = l0_.AllocC();
-        l0_.Multiply(c, a, b, kKeyDim, columns, rows);
         l0_.FinishC(c);
         StoreC(out, c, kKeyDim, columns, columns);
         l0_.FreeC(c);
@@ -204,6 +239,7 @@ private:
     AscendC::TQue<AscendC::TPosition::B1, 2> stateTiles_;
     AscendC::GlobalTensor<bfloat16_t> project_;
     AscendC::GlobalTensor<bfloat16_t> update_;
+    AscendC::GlobalTensor<bfloat16_t> keyLow_;
     AscendC::GlobalTensor<bfloat16_t> query_;
     AscendC::GlobalTensor<bfloat16_t> grad_;
 };

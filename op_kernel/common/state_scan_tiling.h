@@ -28,6 +28,8 @@ struct StateScanTiling {
     int32_t initialKind;
     int32_t storesFinal;
     int32_t stateVFirst;  // memory holds initial, final and (forward) chunk states as [V,K]
+    int32_t baseIsFloat;  // u comes in fp32
+    int32_t precise;      // kg comes as a pair of bf16 numbers, states and y are pairs as operands
     int32_t reserved;
 };
 

@@ -21,6 +21,7 @@ public:
         columns_ = memory_.Columns();
         keyRow_ = AscendC::GetSubBlockIdx() * kStateRows;
         base_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.base);
+        baseFp32_.SetGlobalBuffer((__gm__ float*)operands.base);
         gk_.SetGlobalBuffer((__gm__ float*)operands.gk);
         initialFp32_.SetGlobalBuffer((__gm__ float*)operands.initial);
         initialBf16_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.initial);
@@ -28,7 +29,8 @@ public:
 
         const uint32_t tile = kTileRows * columns_;
         pipe.InitBuffer(products_, 2, tile * sizeof(float));
-        pipe.InitBuffer(bases_, kScanLanes, tile * sizeof(bfloat16_t));
+        pipe.InitBuffer(bases_, kScanLanes,
+                        tile * (BaseIsFloat() ? sizeof(float) : sizeof(bfloat16_t)));
         pipe.InitBuffer(gates_, kScanLanes, kStateRows * sizeof(float));
         pipe.InitBuffer(outputs_, 2, kStateRows * columns_ * sizeof(bfloat16_t));
         pipe.InitBuffer(y_, tile * sizeof(float));
@@ -80,16 +82,20 @@ private:
         if (!kSummary || item.projects) {
             StoreChunkState(lane, item);
         }
+        if (memory_.Precise()) {
+            StoreChunkStateLow(lane, item);
+        }
         if (item.projects) {
             ScanStateReady::Set();
         }
         const uint32_t rows = TileRows(item);
         if (rows > 0 && !item.identity) {
-            AscendC::LocalTensor<bfloat16_t> base = bases_.template AllocTensor<bfloat16_t>();
             const int64_t first = memory_.ValueRows(item) + FirstTileRow() * kValueDim;
-            AscendC::DataCopyPad(base, base_[first], RowsIn<bfloat16_t>(rows, kValueDim),
-                                 AscendC::DataCopyPadExtParams<bfloat16_t>());
-            bases_.EnQue(base);
+            if (BaseIsFloat()) {
+                LoadBase(baseFp32_[first], rows);
+            } else {
+                LoadBase(base_[first], rows);
+            }
         }
         if (item.updates) {
             AscendC::LocalTensor<float> gate = gates_.template AllocTensor<float>();
@@ -97,6 +103,17 @@ private:
             AscendC::DataCopy(gate, gk_[lastRow + keyRow_], kStateRows);
             gates_.EnQue(gate);
         }
+    }
+
+    __aicore__ inline bool BaseIsFloat() const {
+        return !kBackward && !kSummary && tiling_->baseIsFloat != 0;
+    }
+    template <typename T>
+    __aicore__ inline void LoadBase(const AscendC::GlobalTensor<T>& source, uint32_t rows) {
+        AscendC::LocalTensor<T> base = bases_.template AllocTensor<T>();
+        AscendC::DataCopyPad(base, source, RowsIn<T>(rows, kValueDim),
+                             AscendC::DataCopyPadExtParams<T>());
+        bases_.EnQue(base);
     }
 
     __aicore__ inline void StoreChunkState(uint32_t lane, const ScanItem& item) {
@@ -113,11 +130,49 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
         TransposeTile(out, kStateRows, rounded, columns_, kStateRows, columns_);
         AscendC::PipeBarrier<PIPE_V>();  // y_ is written again by the next tile
-        outputs_.EnQue(out);
-        out = outputs_.template DeQue<bfloat16_t>();
-        AscendC::DataCopyPad(memory_.State(item, lane)[keyRow_], out,
-                             KeysOut<bfloat16_t>(columns_));
-        outputs_.FreeTensor(out);
+        StoreKeys(memory_.State(item, lane)[keyRow_], out);
+    }
+
+    // What bf16 left of the state, in the same order, half of this AIV's rows at a time.
+    __aicore__ inline void StoreChunkStateLow(uint32_t lane, const ScanItem& item) {
+        const bool vFirst = memory_.ChunkVFirst();
+        const uint32_t count = kTileRows * columns_;
+        AscendC::LocalTensor<bfloat16_t> out = outputs_.template AllocTensor<bfloat16_t>();
+        AscendC::LocalTensor<bfloat16_t> rounded = products_.template AllocTensor<bfloat16_t>();
+        AscendC::LocalTensor<float> rest = y_.template Get<float>();
+        for (uint32_t row = 0; row < kStateRows; row += kTileRows) {
+            const AscendC::LocalTensor<float> state = State(lane)[row * columns_];
+            AscendC::Cast(rounded, state, AscendC::RoundMode::CAST_RINT, count);
+            AscendC::PipeBarrier<PIPE_V>();
+            Rest(rest, state, rounded, count);
+            if (!vFirst) {
+                AscendC::Cast(out[row * columns_], rest, AscendC::RoundMode::CAST_RINT, count);
+                AscendC::PipeBarrier<PIPE_V>();
+                continue;
+            }
+            AscendC::Cast(rounded, rest, AscendC::RoundMode::CAST_RINT, count);
+            AscendC::PipeBarrier<PIPE_V>();
+            TransposeTile(out[row], kStateRows, rounded, columns_, kTileRows, columns_);
+            AscendC::PipeBarrier<PIPE_V>();
+        }
+        products_.FreeTensor(rounded);
+        const AscendC::GlobalTensor<bfloat16_t> target = memory_.StateLow(item);
+        if (!vFirst) {
+            StoreRows(target[keyRow_ * memory_.StatePitch()], out, kStateRows,
+                      memory_.StatePitch());
+            return;
+        }
+        StoreKeys(target[keyRow_], out);
+    }
+
+    // rest = exact - rounded
+    __aicore__ inline void Rest(const AscendC::LocalTensor<float>& rest,
+                                const AscendC::LocalTensor<float>& exact,
+                                const AscendC::LocalTensor<bfloat16_t>& rounded, uint32_t count) {
+        AscendC::Cast(rest, rounded, AscendC::RoundMode::CAST_NONE, count);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Sub(rest, exact, rest, count);
+        AscendC::PipeBarrier<PIPE_V>();
     }
 
     // ------------------------------------------------------------------ y = base -+ P X
@@ -126,9 +181,15 @@ private:
         const uint32_t count = rows * columns_;
         AscendC::LocalTensor<float> y = y_.template Get<float>();
         if (rows > 0 && !item.identity) {
-            AscendC::LocalTensor<bfloat16_t> base = bases_.template DeQue<bfloat16_t>();
-            AscendC::Cast(y, base, AscendC::RoundMode::CAST_NONE, count);
-            bases_.FreeTensor(base);
+            if (BaseIsFloat()) {
+                AscendC::LocalTensor<float> base = bases_.template DeQue<float>();
+                AscendC::Adds(y, base, 0.0f, count);
+                bases_.FreeTensor(base);
+            } else {
+                AscendC::LocalTensor<bfloat16_t> base = bases_.template DeQue<bfloat16_t>();
+                AscendC::Cast(y, base, AscendC::RoundMode::CAST_NONE, count);
+                bases_.FreeTensor(base);
+            }
             AscendC::PipeBarrier<PIPE_V>();
         }
         if (item.projects) {
@@ -143,12 +204,28 @@ private:
             }
             AscendC::Cast(out, y, AscendC::RoundMode::CAST_RINT, count);
             AscendC::PipeBarrier<PIPE_V>();  // y is written again by the next tile
+            if (memory_.PreciseRows() && item.updates) {
+                StoreRowsLow(lane, y, out, rows);
+            }
             StoreRows(memory_.Rows(item, lane)[FirstTileRow() * memory_.StatePitch()], out, rows,
                       memory_.StatePitch());
         }
         if (item.updates) {
             ScanRowsReady::Set();
         }
+    }
+
+    // What bf16 left of y, for the update alone.
+    __aicore__ inline void StoreRowsLow(uint32_t lane, const AscendC::LocalTensor<float>& y,
+                                        const AscendC::LocalTensor<bfloat16_t>& rounded,
+                                        uint32_t rows) {
+        const uint32_t count = rows * columns_;
+        AscendC::LocalTensor<float> rest = products_.template AllocTensor<float>();
+        Rest(rest, y, rounded, count);
+        AscendC::LocalTensor<bfloat16_t> low = outputs_.template AllocTensor<bfloat16_t>();
+        AscendC::Cast(low, rest, AscendC::RoundMode::CAST_RINT, count);
+        products_.FreeTensor(rest);
+        StoreRows(memory_.RowsLow(lane)[FirstTileRow() * columns_], low, rows, columns_);
     }
 
     // M has no base: y is the product alone, with the sign it has in E's part.
@@ -398,6 +475,15 @@ private:
         outputs_.FreeTensor(rowsTile);
     }
 
+    // A bf16 state's V rows of this AIV's keys.
+    __aicore__ inline void StoreKeys(const AscendC::GlobalTensor<bfloat16_t>& target,
+                                     AscendC::LocalTensor<bfloat16_t>& keys) {
+        outputs_.EnQue(keys);
+        keys = outputs_.template DeQue<bfloat16_t>();
+        AscendC::DataCopyPad(target, keys, KeysOut<bfloat16_t>(columns_));
+        outputs_.FreeTensor(keys);
+    }
+
     const StateScanTiling* tiling_ = nullptr;
     ScanMemory<kBackward, kSummary> memory_;
     ScanWalker<kBackward, kSummary> walk_[kScanLanes];
@@ -406,6 +492,7 @@ private:
     uint32_t columns_ = 0;
     uint32_t keyRow_ = 0;  // first of this AIV's rows of the state
     AscendC::GlobalTensor<bfloat16_t> base_;
+    AscendC::GlobalTensor<float> baseFp32_;
     AscendC::GlobalTensor<float> gk_;
     AscendC::GlobalTensor<float> initialFp32_;
     AscendC::GlobalTensor<bfloat16_t> initialBf16_;

@@ -25,7 +25,8 @@ using ScanQueryReady = CubeToVectorFlag<4>;
 struct StateScanOperands {
     GM_ADDR project;  // P  bf16 [B,Hv,T,K]
     GM_ADDR update;   // U  bf16 [B,Hv,T,K]
-    GM_ADDR base;     // u or dv  bf16 [B,Hv,T,V]
+    GM_ADDR keyLow;   // what bf16 left of kg  bf16 [B,Hv,T,K], precise
+    GM_ADDR base;     // u or dv  bf16 [B,Hv,T,V]; u also fp32
     GM_ADDR gk;       // fp32 [B,Hv,T,K]
     GM_ADDR query;    // qg bf16 [B,Hv,T,K], backward
     GM_ADDR grad;     // d_o bf16, gradLayout, backward
@@ -33,6 +34,7 @@ struct StateScanOperands {
     GM_ADDR cuSeqlens;
     GM_ADDR chunkIndices;  // not for the summaries, which have no chunk slots
     GM_ADDR states;        // h or dh  bf16 [B,Nc,Hv,K,V]; h [B,Nc,Hv,V,K] with stateVFirst
+    GM_ADDR statesLow;     // what bf16 left of them, as states, precise
     GM_ADDR rows;          // v_new or dv_scan  bf16 [B,Hv,T,V]
     GM_ADDR final;         // as initial, fp32; or a summary [N,Hv,K,V+K]
     GM_ADDR workspace;
@@ -128,11 +130,16 @@ public:
         index_ = ChunkIndex(tiling->geometry, operands.cuSeqlens, operands.chunkIndices);
         workspace_ = operands.workspace + lanes * tiling->laneBytes;
         states_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.states);
+        statesLow_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.statesLow);
         rows_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.rows);
     }
 
     __aicore__ inline uint32_t Columns() const { return columns_; }
     __aicore__ inline const ChunkIndex& Index() const { return index_; }
+    // Whether states, y and kg are sums of two bf16 numbers wherever a product takes them. Only
+    // v_new of the two y: dv_scan does not need it.
+    __aicore__ inline bool Precise() const { return !kSummary && tiling_->precise != 0; }
+    __aicore__ inline bool PreciseRows() const { return !kBackward && Precise(); }
 
     // Row 0 of an operand [B,Hv,T,K] of the item's chunk.
     __aicore__ inline int64_t KeyRows(const ScanItem& item) const {
@@ -164,8 +171,11 @@ public:
         if constexpr (kSummary) {
             return Part<bfloat16_t>(lane, 4 * (kChunkRows + kKeyDim) + QueryBytes());
         }
-        return states_[index_.ChunkStateOffset(item.place, kKeyDim, kValueDim) +
-                       (ChunkVFirst() ? item.column * kKeyDim : item.column)];
+        return states_[ChunkState(item)];
+    }
+    // What bf16 left of it, in the same order.
+    __aicore__ inline AscendC::GlobalTensor<bfloat16_t> StateLow(const ScanItem& item) const {
+        return statesLow_[ChunkState(item)];
     }
     // bf16 y of the chunk, rows at StatePitch().
     __aicore__ inline AscendC::GlobalTensor<bfloat16_t> Rows(const ScanItem& item,
@@ -174,6 +184,10 @@ public:
             return Part<bfloat16_t>(lane, 4 * (kChunkRows + kKeyDim) + QueryBytes() + 2 * kKeyDim);
         }
         return rows_[ValueRows(item)];
+    }
+    // What bf16 left of it, rows at Columns(). Not beside a summary, whose states are here.
+    __aicore__ inline AscendC::GlobalTensor<bfloat16_t> RowsLow(uint32_t lane) const {
+        return Part<bfloat16_t>(lane, 4 * (kChunkRows + kKeyDim) + QueryBytes());
     }
     __aicore__ inline uint32_t StatePitch() const { return kSummary ? columns_ : kValueDim; }
 
@@ -192,6 +206,10 @@ private:
     __aicore__ static inline constexpr int64_t QueryBytes() {
         return kBackward ? 4 * 2 * kKeyDim : 0;
     }
+    __aicore__ inline int64_t ChunkState(const ScanItem& item) const {
+        return index_.ChunkStateOffset(item.place, kKeyDim, kValueDim) +
+               (ChunkVFirst() ? item.column * kKeyDim : item.column);
+    }
     template <typename T>
     __aicore__ inline AscendC::GlobalTensor<T> Part(uint32_t lane, int64_t bytesPerColumn) const {
         AscendC::GlobalTensor<T> part;
@@ -205,6 +223,7 @@ private:
     uint32_t columns_ = 0;
     GM_ADDR workspace_ = nullptr;
     AscendC::GlobalTensor<bfloat16_t> states_;
+    AscendC::GlobalTensor<bfloat16_t> statesLow_;
     AscendC::GlobalTensor<bfloat16_t> rows_;
 };
 

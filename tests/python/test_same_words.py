@@ -49,7 +49,7 @@ def words(text, stage):
 
 def refusals(library, stage, changes):
     """The words of the C function and of the Python function on a good call with the changes."""
-    arguments, outputs = complete_call(stage, tokens=17)
+    arguments, outputs = complete_call(stage, tokens=17, pairs=True)
     wrong = {**arguments, **changes(arguments)}
     with pytest.raises(AclnnError) as c:
         library.call(stage.op, outputs=outputs, **wrong)

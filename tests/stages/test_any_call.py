@@ -9,9 +9,14 @@ import pytest
 
 from hyper_parallel_kda import stage_table as table
 from tests.support.aclnn import BF16, INVALID, NULLPTR, TILING, AclnnError
-from tests.support.stage_calls import complete_call, packing
+from tests.support.stage_calls import complete_call, packing, takes_pairs
 
-STAGES = pytest.mark.parametrize("stage", table.STAGES, ids=lambda stage: stage.name)
+# With pairs: with the low halves that the stage takes.
+CALLS = [(stage, False) for stage in table.STAGES]
+CALLS += [(stage, True) for stage in table.STAGES if takes_pairs(stage)]
+STAGES = pytest.mark.parametrize(
+    "stage, pairs", CALLS, ids=[stage.name + pairs * "-pairs" for stage, pairs in CALLS]
+)
 
 
 def spread(array):
@@ -22,8 +27,8 @@ def spread(array):
 
 
 @STAGES
-def test_strided_inputs_give_the_same_bits(lib, stage):
-    arguments, outputs = complete_call(stage)
+def test_strided_inputs_give_the_same_bits(lib, stage, pairs):
+    arguments, outputs = complete_call(stage, pairs=pairs)
     want = lib.call(stage.op, outputs=outputs, **arguments)
     strided = {
         name: spread(value) if isinstance(value, np.ndarray) else value
@@ -46,7 +51,7 @@ def mutate_tensor(chance, array):
     if kind == 3:
         return array[..., : max(array.shape[-1] - 1, 0)]
     if kind == 4:
-        return array.swapaxes(0, -1)
+        return array.swapaxes(0, -1) if array.ndim else array[None]
     return np.zeros(chance.choice([(0,), (1,) * 8, ()]), array.dtype)
 
 
@@ -80,8 +85,8 @@ def mutated(chance, arguments, outputs):
 
 
 @STAGES
-def test_bad_calls_are_refused_and_good_ones_still_work(lib, stage):
-    arguments, outputs = complete_call(stage, tokens=17)
+def test_bad_calls_are_refused_and_good_ones_still_work(lib, stage, pairs):
+    arguments, outputs = complete_call(stage, tokens=17, pairs=pairs)
     want = lib.call(stage.op, outputs=outputs, **arguments)
     chance = random.Random(stage.name)
     refused = 0

@@ -34,6 +34,7 @@ def arguments(case, dht=None, with_h0=True, layout="BNSD", **attributes):
             "dh": (batch, reference.chunk_count(tokens), heads, 128, 128),
             "dh0": state if with_h0 else None,
             "dv_scan": (batch, heads, tokens, 128),
+            "dh_low": None,
         },
         **attributes,
     )

@@ -30,6 +30,7 @@ def arguments(case, initial=None, final=True, **attributes):
             "h": (batch, chunks, heads, 128, 128),
             "v_new": (batch, heads, tokens, 128),
             "final_state": state if final else None,
+            "h_low": None,
         },
         **attributes,
     )

@@ -15,12 +15,14 @@ from tests.stages import (
     test_fwd_finalize,
     test_fwd_h,
     test_merge_fwd_bwd,
+    test_precise_scans,
 )
 from tests.support import inputs
 from tests.support.bfloat16 import to_bf16
 from tests.support.stage_calls import complete_call
 
-STATES = {"initial_state", "final_state", "h0", "dht", "dh0", "h", "state"}  # dh stays K first
+STATES = {"initial_state", "final_state", "h0", "dht", "dh0", "h", "h_low", "state"}
+# dh and dh_low stay K first.
 
 
 def flipped(array):
@@ -72,6 +74,8 @@ def test_bwd_dhu_bits(lib, tokens, kind):
 def test_slicings(lib, module, heads):
     case = scan_cases.draw(heads, tokens=130, heads=heads)
     assert_transposed(lib, module.OP, module.arguments(case, case.state))
+    case = test_precise_scans.make(heads, draw=True, tokens=130, heads=heads)
+    assert_transposed(lib, module.OP, test_precise_scans.arguments(module, case, case.state))
 
 
 @pytest.mark.parametrize("module", [test_fwd_h, test_bwd_dhu])

@@ -46,13 +46,23 @@ def attributes(stage, layout="BNSD"):
     return {spec.name: value(spec) for spec in stage.attrs}
 
 
-def tensors(stage, dims, values, rng=None, rank3=False):
-    """Every tensor input: zeros, or random numbers when a generator is given."""
+def takes_pairs(stage):
+    """Whether the stage has low halves among its inputs."""
+    return any(spec.name.endswith("_low") for spec in stage.inputs)
+
+
+def tensors(stage, dims, values, rng=None, rank3=False, pairs=False):
+    """Every tensor input: zeros, or random numbers when a generator is given. The low halves of
+    pairs, which change how a stage computes, only when asked for."""
     arrays = {}
     for spec in stage.inputs:
         if isinstance(spec, table.TensorSpec):
+            if spec.name.endswith("_low") and not pairs:
+                arrays[spec.name] = None
+                continue
             shape = table.output_shape(spec, values, dims, rank3)
-            data = np.zeros(shape) if rng is None else 0.3 * rng.standard_normal(shape)
+            size = 0.3 / 256 if spec.name.endswith("_low") else 0.3
+            data = np.zeros(shape) if rng is None else size * rng.standard_normal(shape)
             arrays[spec.name] = data.astype(DTYPES[spec.dtype])
     return arrays
 
@@ -68,13 +78,13 @@ def outputs(stage, dims, values, arrays, rank3=False):
     return wanted
 
 
-def complete_call(stage, seed=0, layout="BNSD", cu_seqlens=None, **options):
+def complete_call(stage, seed=0, layout="BNSD", cu_seqlens=None, pairs=False, **options):
     """(arguments, outputs) of a call of the stage with random tensors. None: an output that its
     attributes do not ask for."""
     dims = sizes(stage, cu_seqlens=cu_seqlens, **options)
     values = attributes(stage, layout)
     rank3 = layout in table.RANK3_LAYOUTS
-    arrays = tensors(stage, dims, values, np.random.default_rng(seed), rank3)
+    arrays = tensors(stage, dims, values, np.random.default_rng(seed), rank3, pairs)
     arguments = {**values, **arrays, **packing(stage, cu_seqlens)}
     asked = {"output_final_state": True, **arguments}  # which is no attribute of its op
     every = outputs(stage, dims, values, arrays, rank3)
