@@ -8,17 +8,13 @@ import numpy as np
 import pytest
 
 from tests.stages import test_fwd_prepare as stage
-from tests.support import emulation, inputs, metrics
+from tests.support import emulation, inputs, metrics, reference
 from tests.support.aclnn import BF16, AclnnError
 from tests.support.bfloat16 import round_bf16
 
 UNBOUNDED = ("softplus", "activated")
 EVERY_DECAY = [(gate, decay) for gate in UNBOUNDED for decay in inputs.GATES[gate]]
 ALL_FP32 = ("g", "beta")
-
-
-def fresh():
-    return np.random.SeedSequence().entropy % 2**31
 
 
 def run(lib, case, **changes):
@@ -28,7 +24,9 @@ def run(lib, case, **changes):
 @pytest.mark.parametrize("tokens", stage.TOKENS)
 @pytest.mark.parametrize("gate", UNBOUNDED)
 def test_lengths(lib, gate, tokens):
-    case = inputs.make_inputs(fresh(), batch=2, tokens=tokens, heads=3, gate=gate, decay="mixed")
+    case = inputs.make_inputs(
+        stage.fresh_seed(), batch=2, tokens=tokens, heads=3, gate=gate, decay="mixed"
+    )
     limits = stage.FEW_TOKENS if tokens <= 2 else stage.LIMITS
     layout = ("BSND", "BNSD")[tokens % 2]
     stage.check(run(lib, case, layout=layout), stage.expected(case), limits, case.case)
@@ -39,7 +37,7 @@ def test_lengths(lib, gate, tokens):
 @pytest.mark.parametrize("l2norm", (True, False))
 def test_decays(lib, gate, decay, keys, beta, l2norm):
     case = inputs.make_inputs(
-        fresh(), tokens=129, gate=gate, decay=decay, keys=keys, beta=beta, l2norm=l2norm
+        stage.fresh_seed(), tokens=129, gate=gate, decay=decay, keys=keys, beta=beta, l2norm=l2norm
     )
     stage.check(run(lib, case), stage.expected(case), title=case.case)
 
@@ -48,7 +46,7 @@ def test_decays(lib, gate, decay, keys, beta, l2norm):
 def test_emulation_rounds_the_same_numbers(lib, gate, decay):
     """What is left is the order of sums and, rarely, which way a number is rounded: a kernel that
     is merely as accurate as the limits allow would be ten times as far off."""
-    case = inputs.make_inputs(fresh(), tokens=100, heads=3, gate=gate, decay=decay)
+    case = inputs.make_inputs(stage.fresh_seed(), tokens=100, heads=3, gate=gate, decay=decay)
     got, want = run(lib, case, layout="BNSD"), emulation.fwd_prepare(case)
     for name in ("aqk", "akk", "w", "u", "qg", "kg"):
         error = metrics.relative_l2(got.f32(name), want[name])
@@ -59,7 +57,9 @@ def test_emulation_rounds_the_same_numbers(lib, gate, decay):
 @pytest.mark.parametrize("gate", UNBOUNDED)
 @pytest.mark.parametrize("decay", inputs.COMMON_DECAYS)
 def test_nats(lib, gate, decay):
-    case = inputs.make_inputs(fresh(), tokens=100, gate=gate, decay=decay, use_exp2=False)
+    case = inputs.make_inputs(
+        stage.fresh_seed(), tokens=100, gate=gate, decay=decay, use_exp2=False
+    )
     got = run(lib, case)
     stage.check(got, stage.expected(case), title=case.case)
     log2 = run(lib, case, use_exp2=True)
@@ -67,11 +67,31 @@ def test_nats(lib, gate, decay):
         assert metrics.relative_l2(got.f32(name), log2.f32(name)) < 4e-4, name
 
 
+@pytest.mark.parametrize("gate, decay", (("softplus", "mixed"), ("activated", "steps")))
+def test_packed_sequences_and_head_groups(lib, gate, decay):
+    """One core walks through sequences of every kind; three value heads share the norms of one."""
+    cu_seqlens = inputs.packed([5, 0, 65, 1, 129, 16])
+    case = inputs.make_inputs(
+        stage.fresh_seed(),
+        1,
+        cu_seqlens[-1],
+        6,
+        key_heads=2,
+        gate=gate,
+        decay=decay,
+        cu_seqlens=cu_seqlens,
+    )
+    lists = {"cu_seqlens": cu_seqlens, "chunk_indices": reference.chunk_indices(cu_seqlens)}
+    with lib.cores(1):
+        got = run(lib, case, **lists)
+    stage.check(got, stage.expected(case, cu_seqlens=cu_seqlens), title=case.case)
+
+
 @pytest.mark.parametrize("gate", UNBOUNDED)
 @pytest.mark.parametrize("fp32", ((), ("g",), ("beta",), ALL_FP32))
 @pytest.mark.parametrize("layout", ("BSND", "BNSD"))
 def test_gate_and_beta_dtypes(lib, gate, fp32, layout):
-    case = inputs.make_inputs(fresh(), tokens=70, heads=3, gate=gate, beta="unit")
+    case = inputs.make_inputs(stage.fresh_seed(), tokens=70, heads=3, gate=gate, beta="unit")
     case.g = (case.g * np.random.default_rng(8).uniform(0.5, 1, case.g.shape)).astype(np.float32)
     for name in ("g", "beta"):
         if name not in fp32:
@@ -81,7 +101,7 @@ def test_gate_and_beta_dtypes(lib, gate, fp32, layout):
 
 
 def test_missing_and_flat_dt_bias(lib):
-    case = inputs.make_inputs(fresh(), tokens=40, gate="softplus")
+    case = inputs.make_inputs(stage.fresh_seed(), tokens=40, gate="softplus")
     stage.same_bits(run(lib, case, dt_bias=case.dt_bias.reshape(-1)), run(lib, case))
     zero = replace(case, dt_bias=np.zeros_like(case.dt_bias))
     for fp32 in (ALL_FP32, ("beta",)):
@@ -104,14 +124,14 @@ def test_softplus_is_right_to_its_last_digits(lib):
 
 def test_safe_gate_says_nothing_about_a_gate_that_comes_activated(lib):
     """And lower_bound is read by the safe gate only."""
-    case = inputs.make_inputs(fresh(), tokens=70, gate="activated", decay="extreme")
+    case = inputs.make_inputs(stage.fresh_seed(), tokens=70, gate="activated", decay="extreme")
     stage.same_bits(run(lib, case), run(lib, case, safe_gate=True))
     stage.same_bits(run(lib, case), run(lib, case, lower_bound=-77.0))
 
 
 def test_a_gate_that_grows(lib):
     """Not refused: right as long as exp of the sums over a chunk is finite."""
-    case = inputs.make_inputs(fresh(), tokens=100, gate="activated", beta="unit")
+    case = inputs.make_inputs(stage.fresh_seed(), tokens=100, gate="activated", beta="unit")
     case.g = np.random.default_rng(3).uniform(-0.2, 0.4, case.g.shape).astype(np.float32)
     got, want = run(lib, case), stage.expected(case)
     assert want["gk"].max() > 5
