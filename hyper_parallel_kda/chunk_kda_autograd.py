@@ -2,11 +2,13 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """The differentiable chain of six stages."""
 
+import sys
 from dataclasses import dataclass
 
 import mindspore as ms
 from mindspore.common._grad_function import _Function
 from mindspore.graph.api import _pynative_executor
+from mindspore.ops.composite.base import _pynative_func_grad_forward
 
 from .backward_stages import (
     npu_chunk_kda_bwd_dhu,
@@ -67,6 +69,24 @@ def _will_differentiate(tensors, needs_input_grad):
         needs and not isinstance(tensor, ms.Parameter)
         for tensor, needs in zip(tensors, needs_input_grad, strict=False)
     )
+
+
+def _is_recorded():
+    """Whether a differentiated function, or a Cell with set_grad, is among the callers.
+
+    MindSpore's flag alone does not say so: an exception inside a differentiated function leaves it
+    on until the next gradient.
+    """
+    if not _pynative_executor.grad_flag():
+        return False
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is _pynative_func_grad_forward.__code__:
+            return True
+        if frame.f_code is ms.nn.Cell.__call__.__code__ and frame.f_locals["self"].requires_grad:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _cast(tensor, dtype):
@@ -275,7 +295,7 @@ class ChunkKdaFunction(_Function):
         nothing = (None,) * (len(TENSORS) + 1)
         if d_o is None and dht is None:
             return nothing
-        if _pynative_executor.grad_flag():
+        if _is_recorded():
             # Recording: the stages' results would count as constants, whose gradients are zero.
             raise NotImplementedError(
                 "npu_chunk_kda: a gradient inside a differentiated function (gradients of "

@@ -8,6 +8,7 @@ which output it came from.
 
 import mindspore as ms
 import pytest
+from mindspore.graph.api import _pynative_executor
 
 import hyper_parallel_kda as kda
 from hyper_parallel_kda import chunk_kda_autograd as autograd
@@ -145,15 +146,67 @@ def test_inside_a_cell_with_parameters(fake, make_inputs):
         assert (grads[0].asnumpy() == position(table.BWD_FINALIZE, "da_log")).all()
 
 
-def test_gradients_of_gradients_are_refused(fake, make_inputs):
-    x = make_inputs()
+def nested_gradients(x):
+    """Calls that differentiate the op inside something that is differentiated itself."""
 
     def first(q):
-        return run(x, names=("q",), q=q)["q"]
+        return run(x, names=("q",), q=q)["q"].astype(ms.float32).sum()
 
+    class Outer(ms.nn.Cell):
+        def construct(self, q):
+            return first(q)
+
+    recorded = Outer()
+    recorded.set_grad(True)
+
+    def through_vjp(q):
+        output, backward = ms.vjp(first, q)
+        return backward(ms.ops.ones_like(output)).astype(ms.float32).sum()
+
+    return {
+        "function": lambda: ms.grad(first)(x.q),
+        "value_and_grad": lambda: ms.value_and_grad(first)(x.q),
+        "cell": lambda: ms.grad(Outer())(x.q),
+        "cell with set_grad": lambda: recorded(x.q),
+        "vjp": lambda: ms.grad(through_vjp)(x.q),
+    }
+
+
+@pytest.mark.parametrize("how", ["function", "value_and_grad", "cell", "cell with set_grad", "vjp"])
+def test_gradients_of_gradients_are_refused(fake, make_inputs, how):
+    x = make_inputs()
     with pytest.raises(NotImplementedError, match="gradients of gradients"):
-        ms.grad(lambda q: first(q).astype(ms.float32).sum())(x.q)
-    first(x.q)
+        nested_gradients(x)[how]()
+    for _ in range(2):
+        run(x)
+
+
+@pytest.mark.parametrize("where", ["before the op", "in its checks", "behind it"])
+@pytest.mark.parametrize("as_cell", [False, True])
+def test_exception_in_a_differentiated_function_leaves_the_next_gradient_alone(
+    fake, make_inputs, where, as_cell
+):
+    """MindSpore still says that it records then, and its own indexing may fail."""
+    x = make_inputs()
+    want = run(x)["q"].astype(ms.float32).asnumpy()
+
+    def failing(q):
+        if where != "before the op":
+            wrong = {"v": None} if where == "in its checks" else {}
+            kda.npu_chunk_kda(**x.arguments(q=q, **wrong))
+        raise ValueError("of the caller")
+
+    class Layer(ms.nn.Cell):
+        def construct(self, q):
+            return failing(q)
+
+    try:
+        with pytest.raises((TypeError, ValueError)):
+            ms.grad(Layer() if as_cell else failing)(x.q)
+        for _ in range(2):
+            assert (run(x)["q"].astype(ms.float32).asnumpy() == want).all()
+    finally:
+        _pynative_executor.clear_res()
 
 
 def test_failure_in_the_backward_surfaces_and_the_next_call_works(fake, make_inputs):
