@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""Random combinations of all options against float64: the output, the states, every gradient."""
+
+import pytest
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
+
+from hyper_parallel_kda import stage_table as table
+from tests.support import inputs, metrics, options, profiles
+from tests.support.options import FEW_TOKENS, PENDING, Setup
+
+DECAYS = {gate: list(decays) for gate, decays in inputs.GATES.items()}
+TOKENS = st.one_of(st.sampled_from([1, 15, 16, 17, 63, 64, 65, 128]), st.integers(1, 140))
+LENGTHS = st.lists(st.one_of(st.sampled_from([0, 1, 64, 65]), st.integers(0, 100)), min_size=1,
+                   max_size=5).filter(lambda x: 0 < sum(x) <= 260)  # fmt: skip
+
+# (key heads, value heads a key head). A handful of inner products can all be near zero, where
+# relative errors mean nothing: four value heads or more, and eight where there are few tokens.
+HEADS = [(4, 1), (5, 1), (2, 2), (1, 4), (3, 2), (2, 3)]
+MANY_HEADS = [(8, 1), (4, 2), (2, 4), (1, 8)]
+
+
+@st.composite
+def setups(draw):
+    layout = draw(st.sampled_from(table.LAYOUTS))
+    packed = draw(st.booleans())
+    gate = draw(st.sampled_from(list(inputs.GATES)))
+    tokens = draw(TOKENS)
+    lengths = tuple(draw(LENGTHS)) if packed else None
+    many = (sum(lengths) if packed else tokens) < FEW_TOKENS
+    key_heads, group = draw(st.sampled_from(MANY_HEADS if many else HEADS))
+    setup = Setup(
+        seed=draw(st.integers(0, 2**31)),
+        layout=layout,
+        batch=1 if packed or layout in ("NTD", "TND") else draw(st.integers(1, 2)),
+        tokens=tokens,
+        lengths=lengths,
+        given_indices=packed and draw(st.booleans()),
+        key_heads=key_heads,
+        group=group,
+        gate=gate,
+        decay=draw(st.sampled_from(DECAYS[gate])),
+        lower_bound=draw(st.sampled_from([-5.0, -5.0, -4.99, -2.0, -0.5, -0.05])),
+        beta=draw(st.sampled_from(inputs.BETAS)),
+        l2norm=draw(st.booleans()),
+        dt_bias=draw(st.sampled_from(["full", "flat", "none"])),
+        use_exp2=draw(st.booleans()),
+        state=draw(st.sampled_from([None, "float32", "bfloat16"])),
+        state_v_first=draw(st.booleans()),
+        recompute=draw(st.booleans()),
+        gate_dtype=draw(st.sampled_from(["bfloat16", "float32"])),
+        loss=draw(st.sampled_from(inputs.LOSSES)),
+    )
+    assume(not setup.refused)
+    return setup
+
+
+@profiles.bounded(40)
+@given(setups())
+def test_random_combinations(setup):
+    event(f"{setup.gate} {setup.layout} packed={setup.lengths is not None}")
+    comparisons = options.compare(setup)
+    assert all(c.passed for c in comparisons), "\n" + metrics.report(comparisons, str(setup))
+
+
+@pytest.mark.parametrize("name", list(PENDING) or [None])
+def test_what_is_pending_is_refused(name):
+    if name is None:
+        return
+    setup = Setup(**{field: values[0] for field, values in PENDING[name].items()})
+    with pytest.raises(NotImplementedError):
+        x = options.inputs_of(setup)
+        options.call(setup, x, options.named_tensors(setup, x))
