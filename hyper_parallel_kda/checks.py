@@ -155,7 +155,7 @@ class Checker:
             self.set_size("N", 1, "no batch axis and no cu_seqlens")
 
     def packed(self, stage, values):
-        """Replaces cu_seqlens and chunk_indices by lists of ints, and derives N and Nc."""
+        """Replaces cu_seqlens by a list of ints, and derives N and Nc."""
         if values.get("cu_seqlens") is None:
             return
         first_only = stage.name == "pre_process_bwd"
@@ -163,10 +163,14 @@ class Checker:
         self.bounds = values["cu_seqlens"] = bounds
         self.is_stretch = first_only and len(bounds) == 2
         self.set_size("N", len(bounds) - 1, "the sequences of cu_seqlens")
-        if "chunk_indices" in values:
-            pairs = read_pairs(self, values["chunk_indices"], bounds, CHUNK_SIZE)
+        self.set_size("Nc", sum(bounds.chunk_counts(CHUNK_SIZE)), "the chunks of cu_seqlens")
+
+    def chunk_indices(self, values):
+        """The same for chunk_indices, once the last bound is known to be T: who knows how long the
+        list would become before."""
+        if self.bounds is not None and "chunk_indices" in values:
+            pairs = read_pairs(self, values["chunk_indices"], self.bounds, CHUNK_SIZE)
             values["chunk_indices"] = pairs
-            self.set_size("Nc", len(pairs) // 2, "the chunks of cu_seqlens")
 
     def _packed_tokens(self, tokens, origin):
         last = self.bounds[-1]
@@ -278,6 +282,7 @@ def check_stage(stage, values, function=None):
     checker.packed(stage, values)
     for spec in tensors:
         checker.tensor(spec, values[spec.name], values)
+    checker.chunk_indices(values)
     checker.rules(stage.name, values, sizes=True)
     if stage.in_place is not None and not values[stage.in_place].is_contiguous():
         expected = "a contiguous Tensor, as it is updated in place"

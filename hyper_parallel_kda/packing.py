@@ -8,6 +8,7 @@ check it again.
 """
 
 import itertools
+import reprlib
 
 import mindspore as ms
 import numpy as np
@@ -96,13 +97,15 @@ def _integers(checker, name, value):
         flat = list(itertools.chain.from_iterable(_row(entry) for entry in value))
         for entry in flat:
             if isinstance(entry, bool | np.bool_) or not isinstance(entry, int | np.integer):
-                checker.type_error(name, kinds, f"{type(entry).__name__} {entry!r} in it")
+                checker.type_error(
+                    name, kinds, f"{type(entry).__name__} {reprlib.repr(entry)} in it"
+                )
             if not _INT64.min <= entry <= _INT64.max:
-                checker.value_error(name, "integers of 64 bits", entry)
+                checker.value_error(name, "integers of 64 bits", reprlib.repr(entry))
         try:
             value = np.array(value, np.int64)
         except ValueError:
-            checker.value_error(name, "entries of one length", value)
+            checker.value_error(name, "entries of one length", reprlib.repr(value))
     elif not isinstance(value, np.ndarray):
         checker.type_error(name, kinds, type(value).__name__)
     if value.dtype.kind not in "iu":
@@ -113,4 +116,5 @@ def _integers(checker, name, value):
 
 
 def _row(entry):
-    return entry if isinstance(entry, list | tuple) else (entry,)
+    is_row = isinstance(entry, list | tuple) or (isinstance(entry, np.ndarray) and entry.ndim == 1)
+    return entry if is_row else (entry,)

@@ -10,7 +10,7 @@ import numpy as np
 from tests.support import inputs, reference
 from tests.support.bfloat16 import round_bf16, to_bf16
 
-BF16_CACHES = ("aqk", "akk", "kg", "w", "qg", "q_hat", "k_hat", "h", "v_new")
+BF16_CACHES = ("aqk", "akk", "kg", "w", "u", "qg", "qg_scaled", "q_hat", "k_hat", "h", "v_new")
 FP32_CACHES = ("gk", "q_rstd", "k_rstd", "beta_eff")
 
 
@@ -40,7 +40,7 @@ def make(seed, **options):
     d_o = np.zeros_like(x.v) if x.d_o is None else x.d_o
     cache["d_o"] = np.asarray(d_o, np.float32)
     d_aqk, dv_local, dq_raw = reference.bwd_prepare(
-        cache["aqk"], cache["v_new"], d_o, cache["h"], scale=x.scale
+        cache["aqk"], cache["v_new"], d_o, cache["h"], scale=x.scale, cu_seqlens=x.cu_seqlens
     )
     dh, _, dv_scan = reference.bwd_dhu(
         cache["qg"],
@@ -52,8 +52,10 @@ def make(seed, **options):
         gk=cache["gk"],
         h0=x.initial_state,
         dht=x.dht,
+        cu_seqlens=x.cu_seqlens,
     )
     cache.update(
+        dv_local=round_bf16(dv_local),
         d_aqk=np.asarray(d_aqk, np.float32),
         dq_raw=np.asarray(dq_raw, np.float32),
         dh=round_bf16(dh),
@@ -68,7 +70,7 @@ def exact_v_new(case):
     c = {name: reference.wide(case.cache[name]) for name in ("akk", "beta_eff", "gk", "k_hat", "h")}
     c["k_hat"] = reference.expand_heads(c["k_hat"], case.shape[1] // case.key_heads)
     out = np.zeros(case.x.v.shape)
-    for chunk in reference.chunks(out.shape[0], out.shape[2]):
+    for chunk in reference.chunks(out.shape[0], out.shape[2], cu_seqlens=case.x.cu_seqlens):
         at = (chunk.batch, slice(None), slice(chunk.start, chunk.stop))
         folded = c["akk"][at][..., : chunk.stop - chunk.start] * c["beta_eff"][at][:, None, :]
         decayed = c["k_hat"][at] * np.exp2(c["gk"][at])
