@@ -15,7 +15,7 @@ from hyper_parallel_kda import stage_table as table
 from tests.stages import stage_runs
 from tests.support import inputs
 from tests.support.metrics import relative_l2
-from tests.support.stage_calls import complete_call
+from tests.support.stage_calls import complete_call, takes_pairs
 
 PACKED = [
     stage for stage in table.STAGES if any(spec.name == "cu_seqlens" for spec in stage.inputs)
@@ -64,7 +64,7 @@ def sequences(stage, arguments, cu_seqlens, rank3=False):
             if name not in ("cu_seqlens", "chunk_indices")
         }
         for spec in stage.inputs:
-            if isinstance(spec, table.TensorSpec):
+            if isinstance(spec, table.TensorSpec) and alone[spec.name] is not None:
                 alone[spec.name] = np.ascontiguousarray(
                     part(alone[spec.name], spec, arguments, rank3, spans)
                 )
@@ -114,6 +114,11 @@ def test_bits_of_separate_dense_calls(lib, stage, case):
     assert_as_dense(lib, stage, inputs.packed(LENGTHS[case]))
 
 
+@pytest.mark.parametrize("stage", filter(takes_pairs, PACKED), ids=lambda stage: stage.name)
+def test_low_halves(lib, stage):
+    assert_as_dense(lib, stage, inputs.packed(LENGTHS["tails and empty ones"]), pairs=True)
+
+
 @STAGES
 def test_every_tail(lib, stage):
     """Tails of every length behind a full chunk; pre_process_bwd takes the first sequence only."""
@@ -159,7 +164,8 @@ def test_nan_stays_in_its_sequence(lib, stage):
     for spec in stage.inputs:
         if not isinstance(spec, table.TensorSpec) or "T" not in spec.dims:
             continue
-        arguments, outputs = complete_call(stage, cu_seqlens=cu_seqlens)
+        pairs = spec.name.endswith("_low")
+        arguments, outputs = complete_call(stage, cu_seqlens=cu_seqlens, pairs=pairs)
         # One core: what one sequence leaves in the buffers meets the next one.
         with lib.cores(1):
             want = lib.call(stage.op, outputs=outputs, **arguments)

@@ -72,6 +72,9 @@ def call(lib, case, stage, layout):
     arrays = {}
     for spec in stage.inputs:
         if isinstance(spec, table.TensorSpec):
+            if spec.name.endswith("_low"):  # test_packed.py compares with dense calls
+                arrays[spec.name] = None
+                continue
             value = operand(case, stage, spec)
             if "T" in spec.dims:
                 value = reference.from_head_major(value, layout if spec.layout else cache_layout)
@@ -80,11 +83,16 @@ def call(lib, case, stage, layout):
     heads = {"key_heads": case.key_heads, "value_heads": case.shape[1]}
     dims = stage_calls.sizes(stage, cu_seqlens=case.x.cu_seqlens, **heads)
     outputs = stage_calls.outputs(stage, dims, values, arrays, rank3)
+    asked = {"output_final_state": True, **values, **arrays}
+    outputs = {
+        spec.name: outputs[spec.name] if table.is_present(spec, asked) else None
+        for spec in stage.outputs
+    }
     lists = stage_calls.packing(stage, case.x.cu_seqlens)
     results = lib.call(stage.op, outputs=outputs, **values, **arrays, **lists)
     out = {name: results.f32(name) for name in results}
     for spec in stage.outputs:
-        if "T" in spec.dims:
+        if "T" in spec.dims and spec.name in out:
             placed = layout if spec.layout else cache_layout
             out[spec.name] = reference.to_head_major(out[spec.name], placed)
     return out
@@ -117,7 +125,7 @@ def expected(case, stage):
         results = reference.bwd_dhu(*back, gk=c["gk"], h0=x.initial_state, dht=x.dht, **packed)
     else:
         return finalize_runs.expected(case, **packed)
-    return dict(zip((spec.name for spec in stage.outputs), results, strict=True))
+    return dict(zip((spec.name for spec in stage.outputs), results, strict=False))
 
 
 def summary(both):
