@@ -41,7 +41,8 @@ class Calls:
 
     def _launch(self, library, name, clock):
         op, arguments, outputs = self.stages[name]
-        call = library.prepare(op, outputs=outputs, **arguments)
+        absent = {output["name"]: None for output in library.ops[op]["outputs"]}
+        call = library.prepare(op, outputs={**absent, **outputs}, **arguments)
         try:
             workspace = np.full(call.workspace_size, 0xFF, np.uint8)
             begun = clock()

@@ -28,8 +28,9 @@ def npu_chunk_kda_bwd_prepare(
     """The gradients that depend on the output's gradient alone. docs/stages.md, stage 5.
 
     d_o is in ``layout``; aqk, v_new and h (``[.., V, K]`` with state_v_first) are the forward
-    caches. Returns ``dAqk`` (float32
-    ``[B, Hv, T, C]``), ``dv_local`` (``[B, Hv, T, V]``) and ``dq_raw`` (float32 ``[B, Hv, T, K]``).
+    caches; scale, chunk_size, cu_seqlens and chunk_indices are the forward's. Returns ``dAqk``
+    (float32 ``[B, Hv, T, C]``), ``dv_local`` (``[B, Hv, T, V]``) and ``dq_raw`` (float32
+    ``[B, Hv, T, K]``).
     """
     _refuse_graph_mode()
     return run_stage(table.BWD_PREPARE, dict(locals()))
@@ -54,8 +55,8 @@ def npu_chunk_kda_pre_process_bwd(
     q (= qg, or qg_scaled with scale = 1), k (= kg), w, dv (= dv_local) head-major, d_o in
     ``layout``, gk in units of log2 or, with use_exp2=False, in nats. B must be 1; of packed
     sequences it covers the first, unless cu_seqlens has two entries, which may bound any stretch
-    ``[first, second)`` of the tokens. Returns a float32 summary ``[Hv, K, V + K]`` = ``[Eb | Mb]``,
-    which means ``d_state_in = Mb @ d_state_out + Eb``.
+    ``[first, second)`` of the tokens. scale and chunk_size are the forward's. Returns a float32
+    summary ``[Hv, K, V + K]`` = ``[Eb | Mb]``, which means ``d_state_in = Mb @ d_state_out + Eb``.
     """
     _refuse_graph_mode()
     return run_stage(table.PRE_PROCESS_BWD, dict(locals()))[0]
@@ -87,6 +88,7 @@ def npu_chunk_kda_bwd_dhu(
     float32 or the input dtype; dht None is a zero gradient. Returns ``dh [B, Nc, Hv, K, V]`` (at
     each chunk's exit), ``dh0`` (float32 ``[N, Hv, K, V]``, None unless h0 is given) and
     ``dv_scan [B, Hv, T, V]``. state_v_first: h0, dht and dh0 are ``[.., V, K]``; dh stays K first.
+    scale, chunk_size, cu_seqlens and chunk_indices are the forward's.
 
     k_low (= kg_low) is what the input dtype left of k: it and dh then enter the product of dv_scan
     as pairs, ``high + low``, and a fourth result, ``dh_low``, is what the input dtype left of dh.
@@ -132,9 +134,15 @@ def npu_chunk_kda_bwd_finalize(
     """The gradients of the inputs. docs/stages.md, stage 8.
 
     q and k are q_hat and k_hat, beta is beta_eff, all head-major; v and raw_g are the op's own
-    inputs in ``input_layout``. q_rstd and k_rstd say that q and k were normalised. Returns ``dq``,
-    ``dk``, ``dv`` (input dtype), ``dbeta`` (float32), ``dg`` (raw_g's dtype), all in
-    ``output_layout``, and ``dA_log [Hv]``, ``ddt_bias [Hv, K]`` (float32).
+    inputs in ``input_layout``, a_log and dt_bias too. gk, akk, v_new and h are caches of the
+    forward, dh, dv_scan, d_aqk and dq_raw results of the other backward stages. q_rstd and k_rstd
+    say that q and k were normalised. scale, chunk_size, cu_seqlens, chunk_indices and all options
+    (lower_bound, safe_gate, use_gate_in_kernel, use_exp2, state_v_first,
+    use_beta_sigmoid_in_kernel, allow_neg_eigval) are the forward's.
+
+    Returns ``dq``, ``dk``, ``dv`` (input dtype), ``dbeta`` (float32), ``dg`` (raw_g's dtype), all
+    in ``output_layout``, and ``dA_log [Hv]``, ``ddt_bias [Hv, K]`` (float32; None without
+    use_gate_in_kernel).
     """
     _refuse_graph_mode()
     return run_stage(table.BWD_FINALIZE, dict(locals()))

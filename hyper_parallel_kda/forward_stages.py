@@ -48,8 +48,10 @@ def npu_chunk_kda_fwd_prepare(
     q, k ``[B, Hk, T, K]``, v ``[B, Hv, T, V]``, g ``[B, Hv, T, K]``, beta ``[B, Hv, T]`` for layout
     "BNSD"; "BSND" has the token axis before the heads, "NTD" and "TND" have no batch axis. q, k, v
     in the input dtype; g and beta that or float32. a_log ``[Hv]`` and dt_bias ``[Hv, K]`` or
-    ``[Hv * K]`` float32. The safe gate turns g into a log decay in nats,
-    ``lower_bound * sigmoid(exp(a_log) * (g + dt_bias))``.
+    ``[Hv * K]`` float32. scale, chunk_size, epsilon, use_qk_l2norm_in_kernel, use_gate_in_kernel
+    (here False by default: g is the log decay in nats), use_beta_sigmoid_in_kernel,
+    allow_neg_eigval, safe_gate, lower_bound and use_exp2 are those of ``npu_chunk_kda``, as are
+    cu_seqlens and chunk_indices.
 
     Returns 13 slots: ``gk`` (cumulative log decay inside the chunk, log2 units, float32
     ``[B, Hv, T, K]``), ``Aqk``, ``Akk`` ``[B, Hv, T, C]``, ``w``, ``u``, ``qg``, ``kg``,
@@ -66,8 +68,9 @@ def npu_chunk_kda_pre_process_fwd(k, w, u, *, gk, cu_seqlens=None, chunk_size=64
     """The state map of a whole sequence, for splits over ranks. docs/stages.md, stage 2.
 
     k (= kg) and w ``[B, Hv, T, K]``, u ``[B, Hv, T, V]``, gk float32, in units of log2 or, with
-    use_exp2=False, in nats. Returns a tuple with one float32 summary ``[N, Hv, K, V + K]`` =
-    ``[E | M]``, which means ``state_out = M @ state_in + E``.
+    use_exp2=False, in nats; cu_seqlens bounds packed sequences, chunk_size is 64. Returns a tuple
+    with one float32 summary ``[N, Hv, K, V + K]`` = ``[E | M]``, which means
+    ``state_out = M @ state_in + E``.
     """
     _refuse_graph_mode()
     return run_stage(table.PRE_PROCESS_FWD, dict(locals()))
@@ -95,6 +98,7 @@ def npu_chunk_kda_fwd_h(
     the input dtype, zero when None. Returns ``h [B, Nc, Hv, K, V]`` (the state at each chunk's
     entry), ``v_new [B, Hv, T, V]`` and ``final_state`` (float32 ``[N, Hv, K, V]``, None unless
     output_final_state). state_v_first: initial_state, h and final_state are ``[.., V, K]``.
+    cu_seqlens and chunk_indices describe packed sequences, chunk_size is 64.
 
     k_low (= kg_low) is what the input dtype left of k: the states, v_new and k then enter the
     products as pairs, ``high + low``, and a fourth result, ``h_low``, is what the input dtype left
@@ -119,8 +123,9 @@ def npu_chunk_kda_fwd_finalize(
     """The output from the query cache, the new values and the states. docs/stages.md, stage 4.
 
     qg_scaled ``[B, Hv, T, K]``, aqk ``[B, Hv, T, C]``, v_new ``[B, Hv, T, V]``,
-    h ``[B, Nc, Hv, K, V]`` (``[.., V, K]`` with state_v_first). Returns o, ``[B, T, Hv, V]`` for
-    "BSND", ``[B, Hv, T, V]`` for "BNSD"; caches without a batch axis need "TND" or "NTD".
+    h ``[B, Nc, Hv, K, V]`` (``[.., V, K]`` with state_v_first). Returns o in output_layout:
+    ``[B, T, Hv, V]`` for "BSND", ``[B, Hv, T, V]`` for "BNSD"; caches without a batch axis need
+    "TND" or "NTD". cu_seqlens and chunk_indices describe packed sequences.
     """
     _refuse_graph_mode()
     return run_stage(table.FWD_FINALIZE, dict(locals()))[0]

@@ -43,6 +43,13 @@ def test_every_argument_and_default_is_there(function):
         assert rows[name] == ("required" if required else f"`{parameter.default!r}`"), name
 
 
+@pytest.mark.parametrize("function", list(FUNCTIONS))
+def test_docstrings_have_every_argument(function):
+    text = getattr(kda, function).__doc__
+    for name in inspect.signature(getattr(kda, function)).parameters:
+        assert re.search(rf"(?<!\w){name}(?!\w)", text), name
+
+
 def test_no_meaning_is_left_over():
     used = set()
     for stage in api_reference.FUNCTIONS:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hyper_parallel_kda as kda
-from tests.support import chain, inputs, metrics
+from tests.support import chain, inputs, metrics, options
 from tests.system.test_robustness import same_bits
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,6 +118,55 @@ def test_one_tensor_for_two_arguments(l2norm):
         assert metrics.relative_l2(chain.array(got), total) < 2**-8, pair  # their sum is bf16
     for name, value in before.items():
         assert np.array_equal(value, chain.array(shared[name])), name
+
+
+def strided(value):
+    """The same values in every second element of a wider tensor."""
+    if value is None:
+        return None
+    wide = chain.tensor(np.stack([chain.array(value)] * 2, -1), value.dtype)
+    return wide[..., 1]
+
+
+def arrays(found):
+    output, state, grads = found
+    named = {"output": output, "final_state": state, **{f"d {n}": g for n, g in grads.items()}}
+    return {name: chain.array(value) for name, value in named.items()}
+
+
+# Every option alone, and with packed sequences.
+CASES = [(name, lengths) for name in options.OPTIONS for lengths in (None, (17, 0, 65))]
+
+
+@pytest.mark.parametrize("name, lengths", CASES)
+def test_bits_of_every_option(simulator, name, lengths):
+    """The second call, on other threads and cores and with strided inputs, gives the same bits, and
+    no input has changed."""
+    setup = options.Setup(**{**options.CORE, **options.OPTIONS[name], "lengths": lengths})
+    if setup.refused:
+        pytest.skip(f"pending: {setup.refused}")
+    x = options.inputs_of(setup)
+    named = options.named_tensors(setup, x)
+    before = {n: chain.array(value) for n, value in named.items()}
+    simulator.threads(1)
+    want = arrays(options.raw_results(setup, x, named))
+    simulator.threads(3)
+    simulator.cores(5)
+    again = {n: strided(value) for n, value in named.items()}
+    same_bits(want, arrays(options.raw_results(setup, x, again)), name)
+    for tensors in (named, again):
+        for n, value in before.items():
+            assert value is None or np.array_equal(value, chain.array(tensors[n])), n
+
+
+def test_rows_behind_the_last_bound_are_refused():
+    """Rows of q, k and v that belong to no sequence would silently have no output."""
+    x = inputs.make_inputs(37, tokens=70, decay="medium")
+    named = chain.tensors(x)
+    for bounds in ([0, 64], [0, 69], [0, 70, 64], [0, 71], [1, 70]):
+        with pytest.raises(ValueError, match="cu_seqlens: expected "):
+            chain.call(x, named, cu_seqlens=bounds)
+    chain.call(x, named, cu_seqlens=[0, 64, 70])
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8, 64])
