@@ -384,7 +384,8 @@ def buffers(source):
 
 def offsets(source):
     """Subscripts of tensors, the bases of SetGlobalBuffer, what offset functions return, and the
-    constants of layouts, each one tile further; constants one back, so that areas overlap."""
+    constants of layouts, each one tile further; constants one back, so that areas overlap; scalar
+    reads one element further."""
     for name, position in source.subscripts():
         start, end = position + 1, source.closing(position)
         inside = source.slice((start, end))
@@ -392,6 +393,11 @@ def offsets(source):
             continue  # a lambda or a declaration
         what = f"{name}[{' '.join(inside.split())}]"
         yield _mutant("offset", what, source, position, [(start, end, f"({inside}) + {ROW}")])
+    for call in source.calls("GetValue"):
+        argument = source.slice(call.arguments[0])
+        what = f"GetValue({' '.join(argument.split())})"
+        edits = [(*call.arguments[0], f"({argument}) + 1")]
+        yield _mutant("offset", what, source, call.start, edits)
     for call in source.calls("SetGlobalBuffer"):
         argument = source.slice(call.arguments[0]) if len(call.arguments) == 1 else ""
         if "+" in argument:

@@ -119,6 +119,12 @@ def test_offsets_move_tensors_not_arrays():
     assert set(found("offset", text)) == {"a[i] in f", "x[j] in f"}
 
 
+def test_scalar_reads_move_by_one():
+    got = found("offset", "__aicore__ int f() { return list_.GetValue(2 * slot); }")
+    assert list(got) == ["GetValue(2 * slot) in f"]
+    assert "GetValue((2 * slot) + 1)" in got["GetValue(2 * slot) in f"]
+
+
 def test_clears_are_duplicates_of_zero():
     got = found("padding", "Duplicate(a, 0.0f, n); Duplicate(b, 1.0f, n);")
     assert list(got.values()) == ["; Duplicate(b, 1.0f, n);"]
