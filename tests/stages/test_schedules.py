@@ -17,6 +17,11 @@ from tests.support.aclnn import Library
 from tests.support.stage_calls import complete_call
 
 STAGES = pytest.mark.parametrize("stage", table.STAGES, ids=lambda stage: stage.name)
+PACKED = pytest.mark.parametrize(
+    "stage",
+    [stage for stage in table.STAGES if any(spec.name == "cu_seqlens" for spec in stage.inputs)],
+    ids=lambda stage: stage.name,
+)
 SEEDS = (1, 2, 3, 4, 5)
 THREADS = (1, 2, 3)
 
@@ -62,6 +67,17 @@ def test_many_heads_and_chunks(plain, stage, cores):
     heads = {"key_heads": 5, "value_heads": 5}
     with plain.cores(cores):
         assert_order_does_not_matter(plain, stage, batch=2, tokens=333, **heads)
+
+
+# Blocks whose sequences and chunks are as unequal as can be.
+@PACKED
+@pytest.mark.parametrize("cores", [1, 5])
+def test_packed_sequences(plain, checked, stage, cores):
+    sizes = dict(cu_seqlens=[0, 70, 70, 75, 140, 141, 400], layout="TND")
+    for lib in (plain, checked):
+        seeds = SEEDS if lib is plain else SEEDS[:2]
+        with lib.cores(cores):
+            assert_order_does_not_matter(lib, stage, seeds=seeds, threads=(1, 3), **sizes)
 
 
 @STAGES
