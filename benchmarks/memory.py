@@ -103,7 +103,7 @@ def kept_by_saving_everything(tokens, heads, gate, mode):
         **x.options,
         **chain.gate_options(),
     )
-    caches = dict(zip((spec.name for spec in FWD_PREPARE.outputs), slots, strict=True))
+    caches = dict(zip((spec.name for spec in FWD_PREPARE.outputs), slots, strict=False))
     h, v_new, _ = kda.npu_chunk_kda_fwd_h(caches["kg"], caches["w"], caches["u"], gk=caches["gk"])
     return {**sizes, **_size({**caches, "h": h, "v_new": v_new})}
 

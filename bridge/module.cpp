@@ -249,7 +249,7 @@ py::object DispatchByCount(std::integer_sequence<int, Counts...>, size_t count,
           : false),
      ...);
     if (!isFound) {
-        throw std::invalid_argument("outputs: expected at most 13, got " + std::to_string(count));
+        throw std::invalid_argument("outputs: expected at most 15, got " + std::to_string(count));
     }
     return result;
 }
@@ -298,7 +298,7 @@ py::object CallStage(const std::string& libraryPath, const std::string& op,
     Batch& pending = PendingLaunches();
     auto completion = std::make_shared<std::promise<void>>();
     std::future<void> launch = completion->get_future();
-    py::object result = DispatchByCount(std::make_integer_sequence<int, 14>{}, count, plan, inputs,
+    py::object result = DispatchByCount(std::make_integer_sequence<int, 16>{}, count, plan, inputs,
                                         completion, pending.hasFailed);
     if (isOnHost) {
         pending.launches.push_back(std::move(launch));

@@ -15,7 +15,7 @@ OP = StageSpec(
     "ChunkKda",
     inputs=(*table.FWD_PREPARE.inputs, table.FWD_H.input("initial_state")),
     attrs=(
-        *(attr for attr in table.FWD_PREPARE.attrs if attr.name != "backward_mode"),
+        *(a for a in table.FWD_PREPARE.attrs if a.name not in ("backward_mode", "precise_relay")),
         AttrSpec("output_final_state", "bool", False),
         AttrSpec("disable_recompute", "bool", True),
         table.STATE_V_FIRST,

@@ -126,7 +126,7 @@ def _prepare(inputs, options, backward_mode):
         backward_mode=backward_mode,
         **options.packing,
     )
-    return dict(zip((spec.name for spec in FWD_PREPARE.outputs), slots, strict=True))
+    return dict(zip((spec.name for spec in FWD_PREPARE.outputs), slots, strict=False))
 
 
 def _scan(caches, initial_state, options, output_final_state):

@@ -42,6 +42,7 @@ def npu_chunk_kda_fwd_prepare(
     lower_bound=-5.0,
     use_exp2=True,
     backward_mode="save",
+    precise_relay=False,
 ):
     """All work inside a chunk that does not need the state. docs/stages.md, stage 1.
 
@@ -59,9 +60,14 @@ def npu_chunk_kda_fwd_prepare(
     backward_mode selects which slots are there, the others are None: "none" 0, 1, 3, 4, 6, 7;
     "forward" adds 2; "recompute" is "none" with 8..12; "save" has all. q_rstd and k_rstd exist only
     with use_qk_l2norm_in_kernel.
+
+    precise_relay: u is float32, computed with the inverse to twice the precision, and two more
+    slots follow: ``kg_low`` and ``k_hat_low``, what the input dtype left of kg and k_hat. k_hat_low
+    is there with k_hat and use_qk_l2norm_in_kernel; without the norm k_hat is exact.
     """
     _refuse_graph_mode()
-    return run_stage(table.FWD_PREPARE, dict(locals()))
+    results = run_stage(table.FWD_PREPARE, dict(locals()))
+    return results if precise_relay else results[:13]
 
 
 def npu_chunk_kda_pre_process_fwd(k, w, u, *, gk, cu_seqlens=None, chunk_size=64, use_exp2=True):

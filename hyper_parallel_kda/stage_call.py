@@ -37,6 +37,8 @@ def launches_together():
 def _output_dtype(spec, values, checker):
     if spec.dtype == "fp32":
         return "float32"
+    if spec.wide is not None and spec.wide(values):
+        return "float32"
     if spec.dtype.startswith("="):
         return dtype_name(values[spec.dtype[1:]].dtype)
     return dtype_name(checker.io[0])

@@ -37,7 +37,7 @@ class TensorSpec:
 
     name: str
     dims: tuple[str, ...]
-    dtype: str
+    dtype: str  # of an output `io|fp32`: float32 where `wide` says so
     optional: bool = False
     layout: str | None = None  # attribute that says where the token axis is
     flat: bool = False  # the dims may also come multiplied out into one axis
@@ -45,6 +45,7 @@ class TensorSpec:
     note: str = ""
     when: str = ""  # for an optional output: when it is there, in words
     present: Present | None = None  # the same as a function of the call's values
+    wide: Present | None = None  # when an output of dtype `io|fp32` is float32
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,7 @@ SCALE = AttrSpec("scale", "float")
 STATE_V_FIRST = AttrSpec("state_v_first", "bool", False)
 USE_EXP2 = AttrSpec("use_exp2", "bool", True)
 LOWER_BOUND = AttrSpec("lower_bound", "float", -5.0)
+PRECISE_RELAY = AttrSpec("precise_relay", "bool", False)
 
 
 def _layout(name: str, default: str) -> AttrSpec:
@@ -169,6 +171,7 @@ FWD_PREPARE = StageSpec(
         LOWER_BOUND,
         USE_EXP2,
         AttrSpec("backward_mode", "str", "save", BACKWARD_MODES),
+        PRECISE_RELAY,
     ),
     outputs=(
         _tensor("gk", "B Hv T K", "fp32", note="cumulative gate in the chunk, log2 units"),
@@ -182,7 +185,13 @@ FWD_PREPARE = StageSpec(
             present=_modes("forward", "save"),
         ),
         _tensor("w", "B Hv T K", "io"),
-        _tensor("u", "B Hv T V", "io"),
+        _tensor(
+            "u",
+            "B Hv T V",
+            "io|fp32",
+            wide=_is_true("precise_relay"),
+            note="fp32 with precise_relay",
+        ),
         _tensor(
             "qg",
             "B Hv T K",
@@ -198,6 +207,24 @@ FWD_PREPARE = StageSpec(
         _tensor("q_rstd", "B Hk T", "fp32", optional=True, **_RSTD),
         _tensor("k_rstd", "B Hk T", "fp32", optional=True, **_RSTD),
         _tensor("beta_eff", "B Hv T", "fp32", optional=True, **_RECOMPUTE),
+        _tensor(
+            "kg_low",
+            "B Hv T K",
+            "io",
+            optional=True,
+            note="what bf16 left of kg",
+            when="precise_relay",
+            present=_is_true("precise_relay"),
+        ),
+        _tensor(
+            "k_hat_low",
+            "B Hk T K",
+            "io",
+            optional=True,
+            note="what bf16 left of k_hat",
+            when="precise_relay, backward_mode recompute, save, with use_qk_l2norm_in_kernel",
+            present=lambda v: v["precise_relay"] and _RSTD["present"](v),
+        ),
     ),
 )
 

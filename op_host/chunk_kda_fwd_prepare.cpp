@@ -38,7 +38,9 @@ enum FwdPrepareOutput {
     kKHat = 9,
     kQRstd = 10,
     kKRstd = 11,
-    kBetaEff = 12
+    kBetaEff = 12,
+    kKgLow = 13,
+    kKHatLow = 14
 };
 enum FwdPrepareAttr {
     kScale = 0,
@@ -52,7 +54,8 @@ enum FwdPrepareAttr {
     kSafeGate = 8,
     kLowerBound = 9,
     kUseExp2 = 10,
-    kBackwardMode = 11
+    kBackwardMode = 11,
+    kPreciseRelay = 12
 };
 
 // Which optional outputs backward_mode asks for.
@@ -73,13 +76,15 @@ void ExpectOutput(kda::StageTiling& tiling, size_t index, const char* name, bool
                   ge::DataType type, const kda::Dims& dims) {
     const kda::Operand output = tiling.OptionalOutput(index, name);
     if (wanted && !output.present) {
-        tiling.Fail("output %s is required by backward_mode and the norm attribute, got none",
-                    name);
+        tiling.Fail(
+            "output %s is required by backward_mode, the norm attribute or precise_relay, got none",
+            name);
     }
     if (!wanted && output.present) {
         tiling.Fail(
-            "output %s: expected none, as backward_mode and the norm attribute leave it "
-            "out, got shape %s",
+            "output %s: expected none, as backward_mode, the norm attribute and precise_relay "
+            "leave "
+            "it out, got shape %s",
             name, kda::DimsText(output.dims).c_str());
     }
     tiling.Expect(output, type, dims);
@@ -148,12 +153,13 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Dims keyCache = kda::CacheDims(sizes, keyHeads, width);
     const kda::Dims cache = kda::CacheDims(sizes, valueHeads, width);
     const kda::Dims scores = kda::CacheDims(sizes, valueHeads, kda::kChunkRows);
+    const bool precise = tiling.Bool(kPreciseRelay, "precise_relay");
     const bool normalize = tiling.Bool(kUseL2Norm, "use_qk_l2norm_in_kernel");
     tiling.Expect(tiling.Output(kGk, "gk"), ge::DT_FLOAT, cache);
     tiling.Expect(tiling.Output(kAqk, "aqk"), ge::DT_BF16, scores);
     ExpectOutput(tiling, kAkk, "akk", selection.akk, ge::DT_BF16, scores);
     tiling.Expect(tiling.Output(kW, "w"), ge::DT_BF16, cache);
-    tiling.Expect(tiling.Output(kU, "u"), ge::DT_BF16, cache);
+    tiling.Expect(tiling.Output(kU, "u"), precise ? ge::DT_FLOAT : ge::DT_BF16, cache);
     ExpectOutput(tiling, kQg, "qg", selection.qg, ge::DT_BF16, cache);
     tiling.Expect(tiling.Output(kKg, "kg"), ge::DT_BF16, cache);
     tiling.Expect(tiling.Output(kQgScaled, "qg_scaled"), ge::DT_BF16, cache);
@@ -164,6 +170,9 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     ExpectOutput(tiling, kKRstd, "k_rstd", selection.hatted && normalize, ge::DT_FLOAT, keyValues);
     ExpectOutput(tiling, kBetaEff, "beta_eff", selection.hatted, ge::DT_FLOAT,
                  kda::CacheDims(sizes, valueHeads));
+    ExpectOutput(tiling, kKgLow, "kg_low", precise, ge::DT_BF16, cache);
+    ExpectOutput(tiling, kKHatLow, "k_hat_low", precise && selection.hatted && normalize,
+                 ge::DT_BF16, keyCache);
 
     ChunkKdaFwdPrepareTilingData* data = tiling.Data<ChunkKdaFwdPrepareTilingData>();
     if (!tiling.Ok()) {
@@ -189,6 +198,9 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->saveAkk = selection.akk;
     data->saveQg = selection.qg;
     data->saveHatted = selection.hatted;
+    data->preciseRelay = precise;
+    data->unitBytes += precise ? kda::FwdPrepareSpace::kBetaInverseLowBytes : 0;
+    data->reserved = 0;
     // A block works on pairs of tasks, one for each of its vector cores.
     const int64_t pairs = (geometry.totalChunks * keyHeads + 1) / 2;
     tiling.Launch(tiling.BlockCount(pairs), kda::kFwdPrepareUnitsPerBlock * data->unitBytes, 0,
@@ -207,12 +219,12 @@ ge::graphStatus InferShape(gert::InferShapeContext* context) {
         !kda::InferSizes(context, kV, layout, &values)) {
         return ge::GRAPH_FAILED;
     }
-    for (size_t i = 0; i <= kBetaEff; ++i) {
-        const bool ofKeys = i >= kQHat && i <= kKRstd;
+    for (size_t i = 0; i <= kKHatLow; ++i) {
+        const bool ofKeys = (i >= kQHat && i <= kKRstd) || i == kKHatLow;
         kda::Dims dims = kda::CacheDims(keys, ofKeys ? keys.keyHeads : values.valueHeads);
         if (i == kAqk || i == kAkk) {
             dims.push_back(kda::kChunkRows);
-        } else if (i < kQRstd) {
+        } else if (i < kQRstd || i >= kKgLow) {
             dims.push_back(i == kU ? kda::kValueDim : kda::kKeyDim);
         }
         kda::Infer(context, i, dims);
@@ -221,8 +233,10 @@ ge::graphStatus InferShape(gert::InferShapeContext* context) {
 }
 
 ge::graphStatus InferDataType(gert::InferDataTypeContext* context) {
-    for (size_t i = 0; i <= kBetaEff; ++i) {
-        const bool isFloat = i == kGk || i >= kQRstd;
+    const bool* precise = context->GetAttrs()->GetAttrPointer<bool>(kPreciseRelay);
+    for (size_t i = 0; i <= kKHatLow; ++i) {
+        const bool isFloat = i == kGk || (i >= kQRstd && i <= kBetaEff) ||
+                             (i == kU && precise != nullptr && *precise);
         context->SetOutputDataType(i, isFloat ? ge::DT_FLOAT : context->GetInputDataType(kQ));
     }
     return ge::GRAPH_SUCCESS;
@@ -235,14 +249,21 @@ namespace ops {
 class ChunkKdaFwdPrepare : public OpDef {
 public:
     explicit ChunkKdaFwdPrepare(const char* name) : OpDef(name) {
-        const size_t columns = 4;
+        // One column for each dtype of g, beta and u.
+        const size_t columns = 8;
         const std::vector<ge::DataType> bf16(columns, ge::DT_BF16);
         const std::vector<ge::DataType> fp32(columns, ge::DT_FLOAT);
         kda::Required(Input("q"), bf16);
         kda::Required(Input("k"), bf16);
         kda::Required(Input("v"), bf16);
-        kda::Required(Input("g"), {ge::DT_BF16, ge::DT_BF16, ge::DT_FLOAT, ge::DT_FLOAT});
-        kda::Required(Input("beta"), {ge::DT_BF16, ge::DT_FLOAT, ge::DT_BF16, ge::DT_FLOAT});
+        std::vector<ge::DataType> g, beta, u;
+        for (size_t i = 0; i < columns; ++i) {
+            g.push_back(i / 2 % 2 == 0 ? ge::DT_BF16 : ge::DT_FLOAT);
+            beta.push_back(i % 2 == 0 ? ge::DT_BF16 : ge::DT_FLOAT);
+            u.push_back(i / 4 == 0 ? ge::DT_BF16 : ge::DT_FLOAT);
+        }
+        kda::Required(Input("g"), g);
+        kda::Required(Input("beta"), beta);
         kda::Optional(Input("a_log"), fp32);
         kda::Optional(Input("dt_bias"), fp32);
         kda::OptionalIndices(Input("cu_seqlens"), columns);
@@ -251,7 +272,7 @@ public:
         kda::Required(Output("aqk"), bf16);
         kda::Optional(Output("akk"), bf16);
         kda::Required(Output("w"), bf16);
-        kda::Required(Output("u"), bf16);
+        kda::Required(Output("u"), u);
         kda::Optional(Output("qg"), bf16);
         kda::Required(Output("kg"), bf16);
         kda::Required(Output("qg_scaled"), bf16);
@@ -260,6 +281,8 @@ public:
         kda::Optional(Output("q_rstd"), fp32);
         kda::Optional(Output("k_rstd"), fp32);
         kda::Optional(Output("beta_eff"), fp32);
+        kda::Optional(Output("kg_low"), bf16);
+        kda::Optional(Output("k_hat_low"), bf16);
         Attr("scale").AttrType(REQUIRED).Float();
         Attr("chunk_size").AttrType(OPTIONAL).Int(64);
         Attr("layout").AttrType(OPTIONAL).String("BNSD");
@@ -272,6 +295,7 @@ public:
         Attr("lower_bound").AttrType(OPTIONAL).Float(-5.0f);
         Attr("use_exp2").AttrType(OPTIONAL).Bool(true);
         Attr("backward_mode").AttrType(OPTIONAL).String("save");
+        Attr("precise_relay").AttrType(OPTIONAL).Bool(false);
         SetInferShape(optiling::InferShape);
         SetInferDataType(optiling::InferDataType);
         AICore().SetTiling(optiling::TilingFunc);

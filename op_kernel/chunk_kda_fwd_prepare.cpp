@@ -16,7 +16,9 @@
 // which is 655,360 + 1,048,576 for a full chunk. A gate without a bound takes its diagonal blocks
 // in five products, one a level (common/level_decay.h):
 //   32 * 16 * 128 * (b (b - 1) / 2 + 5 b)
-// for the scores, 1,703,936 in a full chunk.
+// for the scores, 1,703,936 in a full chunk. With preciseRelay Akk diag(beta) is a sum of two bf16
+// numbers, hence two products for w and u, u stays in fp32, and what bf16 leaves of kg and k_hat
+// comes out, too.
 #include "kernel_operator.h"
 
 #include "chunk_kda_fwd_prepare_cube.h"
@@ -27,7 +29,8 @@ extern "C" __global__ __aicore__ void chunk_kda_fwd_prepare(
     GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR g, GM_ADDR beta, GM_ADDR a_log, GM_ADDR dt_bias,
     GM_ADDR cu_seqlens, GM_ADDR chunk_indices, GM_ADDR gk, GM_ADDR aqk, GM_ADDR akk, GM_ADDR w,
     GM_ADDR u, GM_ADDR qg, GM_ADDR kg, GM_ADDR qg_scaled, GM_ADDR q_hat, GM_ADDR k_hat,
-    GM_ADDR q_rstd, GM_ADDR k_rstd, GM_ADDR beta_eff, GM_ADDR workspace, GM_ADDR tiling) {
+    GM_ADDR q_rstd, GM_ADDR k_rstd, GM_ADDR beta_eff, GM_ADDR kg_low, GM_ADDR k_hat_low,
+    GM_ADDR workspace, GM_ADDR tiling) {
     REGISTER_TILING_DEFAULT(ChunkKdaFwdPrepareTilingData);
     GET_TILING_DATA_WITH_STRUCT(ChunkKdaFwdPrepareTilingData, tilingData, tiling);
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
@@ -54,6 +57,8 @@ extern "C" __global__ __aicore__ void chunk_kda_fwd_prepare(
         q_rstd,
         k_rstd,
         beta_eff,
+        kg_low,
+        k_hat_low,
         AscendC::GetUserWorkspace(workspace) +
             kda::BlockOfCore() * kda::kFwdPrepareUnitsPerBlock * tilingData.unitBytes};
     AscendC::TPipe pipe;

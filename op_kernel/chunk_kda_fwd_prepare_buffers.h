@@ -163,6 +163,31 @@ protected:
         output_.FreeTensor(out);
     }
 
+    // What rounding to bf16 leaves of rows of src, to rows without gaps. scratch: a tile like src.
+    template <int32_t kWidth = 128>
+    __aicore__ inline void EmitLow(const GlobalBf16& dst, const Tile& src, const Tile& scratch,
+                                   int32_t rows) {
+        Bf16 out = output_.AllocTensor<bfloat16_t>();
+        ToBf16<kWidth>(out, src, rows);
+        ToFloat<kWidth>(scratch, out, rows);
+        TileSub<kWidth>(scratch, src, scratch, rows);
+        ToBf16<kWidth>(out, scratch, rows);
+        output_.EnQue(out);
+        out = output_.DeQue<bfloat16_t>();
+        StoreRows(dst, out, rows, kWidth, kWidth);
+        output_.FreeTensor(out);
+    }
+
+    // The same for a whole chunk, to a head-major output. product_ is scratch.
+    __aicore__ inline void EmitLowOutput(GM_ADDR output, int64_t cacheOffset, const Tile& src,
+                                         int32_t rows) {
+        for (int32_t first = 0; first < rows; first += kHalf) {
+            const int32_t count = rows - first < kHalf ? rows - first : kHalf;
+            EmitLow(TensorBf16(output, cacheOffset + first * 128), src[first * 128], product_,
+                    count);
+        }
+    }
+
     // Rows [first, first + count) of the chunk to a head-major output [B,heads,T,128].
     __aicore__ inline void EmitOutput(GM_ADDR output, int64_t cacheOffset, const Tile& src,
                                       int32_t first, int32_t count, int32_t rows) {
@@ -190,6 +215,10 @@ protected:
             LoadColumn(rawBeta.ReinterpretCast<bfloat16_t>(), TensorBf16(gm_.beta, offset),
                        unit.place.rows, pitch);
         }
+    }
+
+    __aicore__ inline int64_t BetaInverseLow() const {
+        return tiling_.unitBytes - FwdPrepareSpace::kBetaInverseLowBytes;
     }
 
     __aicore__ inline int64_t ValueOffset(const FwdPrepareUnit& unit, int64_t width) const {

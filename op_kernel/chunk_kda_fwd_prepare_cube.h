@@ -23,7 +23,7 @@ public:
     __aicore__ inline void Init(AscendC::TPipe& pipe) {
         l0_.Init(pipe);
         pipe.InitBuffer(scoreOperands_, 2, (kStackRows + kColumnRows) * 128 * sizeof(bfloat16_t));
-        pipe.InitBuffer(outputOperands_, 2, (64 * 64 + 2 * 64 * 128) * sizeof(bfloat16_t));
+        pipe.InitBuffer(outputOperands_, 2, (2 * 64 * 64 + 2 * 64 * 128) * sizeof(bfloat16_t));
     }
 
     __aicore__ inline void Process() {
@@ -144,14 +144,20 @@ private:
         }
     }
 
-    // [w | u] = Akk diag(beta) [k 2^gk | v], one product.
+    // [w | u] = Akk diag(beta) [k 2^gk | v], one product, or one for each half of Akk diag(beta).
     __aicore__ inline void WriteWU(const FwdPrepareUnit& unit, int64_t space) {
         const uint32_t rows = static_cast<uint32_t>(unit.place.rows);
         const uint32_t padded = AlignUp(rows, kFractalRows);
         L1 operands = outputOperands_.AllocTensor<bfloat16_t>();
-        const L1 right = operands[64 * 64];
+        const L1 low = operands[64 * 64];
+        const L1 right = operands[2 * 64 * 64];
+        const bool isPrecise = tiling_.preciseRelay != 0;
         LoadNdToL1(operands, Bf16(gm_.workspace + space + FwdPrepareSpace::kBetaInverse, 0), rows,
                    64, 64, 64);
+        if (isPrecise) {
+            const int64_t part = tiling_.unitBytes - FwdPrepareSpace::kBetaInverseLowBytes;
+            LoadNdToL1(low, Bf16(gm_.workspace + space + part, 0), rows, 64, 64, 64);
+        }
         LoadNdToL1(right, Bf16(gm_.workspace + space + FwdPrepareSpace::kDecayedKey, 0), padded,
                    128, 128, 64);
         LoadNdToL1(
@@ -164,14 +170,26 @@ private:
         LoadA(a, operands, rows, rows, 64);
         auto b = l0_.AllocB<bfloat16_t>();
         LoadB(b, right, rows, 256, 64);
-        outputOperands_.FreeTensor(operands);
         L0C c = l0_.AllocC();
-        l0_.Multiply(c, a, b, rows, 256, rows);
+        if (isPrecise) {
+            auto aLow = l0_.AllocA<bfloat16_t>();
+            LoadA(aLow, low, rows, rows, 64);
+            l0_.MultiplySum(c, a, aLow, b, rows, 256, rows);
+        } else {
+            l0_.Multiply(c, a, b, rows, 256, rows);
+        }
+        outputOperands_.FreeTensor(operands);
         l0_.FinishC(c);
         const int64_t offset =
             index_.CacheOffset(unit.place, unit.valueHead, tiling_.geometry.valueHeads, 128);
         StoreC(Bf16(gm_.w, offset), c, rows, 128, 128);
-        StoreC(Bf16(gm_.u, offset), c[padded * 128], rows, 128, 128);
+        if (isPrecise) {
+            AscendC::GlobalTensor<float> u;
+            u.SetGlobalBuffer((__gm__ float*)gm_.u + offset);
+            StoreC(u, c[padded * 128], rows, 128, 128);
+        } else {
+            StoreC(Bf16(gm_.u, offset), c[padded * 128], rows, 128, 128);
+        }
         l0_.FreeC(c);
     }
 

@@ -34,6 +34,8 @@ struct FwdPrepareSpace {
     static constexpr int64_t kLevelScores = kLevelOperands + kLevelCount * kRowOperandBytes;
     static constexpr int64_t kLevelScoreBytes = 128 * 16 * 4;
     static constexpr int64_t kUnboundedBytes = kLevelScores + kLevelCount * kLevelScoreBytes;
+    // With preciseRelay, at the end: what bf16 left of Akk diag(beta).
+    static constexpr int64_t kBetaInverseLowBytes = 64 * 64 * 2;
 };
 
 // Units in flight between the cores, for each of the two vector cores: three, so that the vector
@@ -66,7 +68,9 @@ struct ChunkKdaFwdPrepareTilingData {
     // backward_mode, as presence of the optional outputs
     int32_t saveAkk;
     int32_t saveQg;
-    int32_t saveHatted;  // q_hat, k_hat, rstd, beta_eff
+    int32_t saveHatted;    // q_hat, k_hat, rstd, beta_eff
+    int32_t preciseRelay;  // kg and, where it is rounded, k_hat as pairs of bf16 numbers; u in fp32
+    int32_t reserved;
 };
 
 #endif  // KDA_OP_KERNEL_CHUNK_KDA_FWD_PREPARE_TILING_DATA_H

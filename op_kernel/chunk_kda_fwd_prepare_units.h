@@ -36,6 +36,8 @@ struct FwdPrepareOperands {
     GM_ADDR qRstd;
     GM_ADDR kRstd;
     GM_ADDR betaEff;
+    GM_ADDR kgLow;
+    GM_ADDR kHatLow;
     GM_ADDR workspace;  // of this block
 };
 

@@ -80,6 +80,10 @@ private:
         const Tile& hat = first_;
         ToFloat(hat, raw, rows);
         WriteHat(unit, gm_.kHat, hat, rstd_, padded);
+        if (tiling_.preciseRelay != 0 && tiling_.saveHatted != 0 && tiling_.normalize != 0 &&
+            unit.group == 0) {
+            EmitLowOutput(gm_.kHatLow, KeyOffset(unit, 128), hat, rows);
+        }
         WriteKeyOperands(unit, space, hat, padded);
 
         ToFloat(hat, raw[64 * 128], rows);
@@ -246,6 +250,9 @@ private:
         for (int32_t first = 0; first < padded; first += kHalf) {
             EmitOutput(gm_.kg, offset, keyN_[first * 128], first, kHalf, unit.place.rows);
         }
+        if (tiling_.preciseRelay != 0) {
+            EmitLowOutput(gm_.kgLow, offset, keyN_, unit.place.rows);
+        }
         if (!isBounded_) {
             WriteLevelOperands(space, 1, key, padded);
         }
@@ -395,6 +402,9 @@ private:
         // beta folds into the left operand, before it is rounded: v then enters the cube untouched.
         RowMul<64>(product_, inverse, betaRow_, rows);
         Emit<64>(WorkspaceBf16(space, FwdPrepareSpace::kBetaInverse), product_, rows, rows, 64, 64);
+        if (tiling_.preciseRelay != 0) {
+            EmitLow<64>(WorkspaceBf16(space, BetaInverseLow()), product_, keyScores, rows);
+        }
     }
 
     // betaRow_ = beta_eff as a row of 64, column_ = -beta_eff as a column.

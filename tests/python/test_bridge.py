@@ -27,8 +27,8 @@ def prepare(make_inputs, **changes):
 def test_arguments_arrive_in_the_order_of_the_c_signature(fake, make_inputs):
     prepare(make_inputs, lower_bound=-2.5, use_qk_l2norm_in_kernel=True, backward_mode="forward")
     x, vector, gate = "t27[1,2,65,128]", "t27[1,2,65]", "t0[2] t0[2,128]"
-    attributes = "d0.125 i64 sBNSD d1e-06 b1 b1 b0 b0 b1 d-2.5 b1 sforward"
-    outputs = f"t0[1,2,65,128] t27[1,2,65,64] t27[1,2,65,64] {x} {x} - {x} {x} - - - - -"
+    attributes = "d0.125 i64 sBNSD d1e-06 b1 b1 b0 b0 b1 d-2.5 b1 sforward b0"
+    outputs = f"t0[1,2,65,128] t27[1,2,65,64] t27[1,2,65,64] {x} {x} - {x} {x} - - - - - - -"
     expected = f"ChunkKdaFwdPrepare {x} {x} {x} {x} {vector} {gate} - - {attributes} {outputs}"
     assert fake.trace == expected
 

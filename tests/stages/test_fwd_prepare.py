@@ -27,6 +27,8 @@ OUTPUTS = {  # name -> (dtype, last dimension or None, modes that return it)
     "q_rstd": (np.float32, None, "recompute save"),
     "k_rstd": (np.float32, None, "recompute save"),
     "beta_eff": (np.float32, None, "recompute save"),
+    "kg_low": (BF16, 128, ""),  # test_precise_prepare.py
+    "k_hat_low": (BF16, 128, ""),
 }
 TOKENS = (1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 200)
 # Twice the worst that was measured over this file's cases: roundings to bf16 of one (hats, kg),

@@ -47,8 +47,8 @@ def attributes(stage, layout="BNSD"):
 
 
 def takes_pairs(stage):
-    """Whether the stage has low halves among its inputs."""
-    return any(spec.name.endswith("_low") for spec in stage.inputs)
+    """Whether the stage has low halves among its inputs or outputs."""
+    return any(spec.name.endswith("_low") for spec in (*stage.inputs, *stage.outputs))
 
 
 def tensors(stage, dims, values, rng=None, rank3=False, pairs=False):
@@ -74,6 +74,8 @@ def outputs(stage, dims, values, arrays, rank3=False):
         if spec.name != stage.in_place:
             source = arrays.get(spec.dtype[1:])
             dtype = DTYPES[spec.dtype] if spec.dtype[0] != "=" else source.dtype
+            if spec.wide is not None and spec.wide(values):
+                dtype = DTYPES["fp32"]
             wanted[spec.name] = (table.output_shape(spec, values, dims, rank3), dtype)
     return wanted
 
@@ -83,6 +85,8 @@ def complete_call(stage, seed=0, layout="BNSD", cu_seqlens=None, pairs=False, **
     attributes do not ask for."""
     dims = sizes(stage, cu_seqlens=cu_seqlens, **options)
     values = attributes(stage, layout)
+    if "precise_relay" in values:
+        values["precise_relay"] = pairs
     rank3 = layout in table.RANK3_LAYOUTS
     arrays = tensors(stage, dims, values, np.random.default_rng(seed), rank3, pairs)
     arguments = {**values, **arrays, **packing(stage, cu_seqlens)}
