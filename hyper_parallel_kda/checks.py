@@ -3,8 +3,7 @@
 """Argument checks of every public function, from the stage table and the table of rules.
 
 A wrong argument raises TypeError or ValueError that names the function, the argument, what was
-expected and what came. What is specified but not implemented yet raises NotImplementedError that
-names the option. Everything is checked before anything is sent to the device.
+expected and what came. Everything is checked before anything is sent to the device.
 """
 
 import math
@@ -20,11 +19,6 @@ from .stage_table import LAYOUTS, RANK3_LAYOUTS, REQUIRED, HostArraySpec, Tensor
 
 FLOAT32_MAX = (2 - 2**-23) * 2.0**127
 FLOAT32_MIN = 2.0**-126
-
-FULL_CALL = (
-    "npu_chunk_kda(q, k, v, g, beta, scale, layout='BSND' or 'BNSD', safe_gate=True, "
-    "use_gate_in_kernel=True, a_log=a_log, dt_bias=dt_bias)"
-)
 
 REFUSED_DTYPES = {
     ms.float32: "float32 tiles of a chunk do not fit the 192 KB of a unified buffer beside their "
@@ -63,11 +57,6 @@ class Checker:
 
     def type_error(self, name, expected, got):
         raise TypeError(f"{self.function}: {name}: expected {expected}, got {got}")
-
-    def later(self, option, instead):
-        raise NotImplementedError(
-            f"{self.function}: {option} is not implemented yet; use {instead}"
-        )
 
     def set_size(self, symbol, value, origin):
         self.sizes[symbol] = _Size(value, origin)
@@ -119,22 +108,6 @@ class Checker:
                 expected = rule.expected if isinstance(rule.expected, str) else rule.expected(call)
                 got = rule.got(call) if rule.got else call[rule.argument]
                 self.value_error(rule.argument, expected, got)
-
-    def later_options(self, values):
-        """Options that come later."""
-        get = values.get
-        if get("allow_neg_eigval"):
-            self.later("allow_neg_eigval=True", "allow_neg_eigval=False")
-        if get("use_gate_in_kernel") is False:
-            self.later("use_gate_in_kernel=False", f"the raw gate: {FULL_CALL}")
-        if get("safe_gate") is False:
-            self.later("safe_gate=False", f"the safe gate: {FULL_CALL}")
-        # The scans and the other users of h have both; fwd_prepare and bwd_finalize come later.
-        short = self.function.removeprefix("npu_chunk_kda").lstrip("_")
-        if get("use_exp2") is False and short in ("", "fwd_prepare", "bwd_finalize"):
-            self.later("use_exp2=False", "use_exp2=True")
-        if get("state_v_first") and short in ("", "bwd_finalize"):
-            self.later("state_v_first=True", "state_v_first=False")
 
     # -- layouts and packed sequences -------------------------------------------------------------
 
@@ -277,7 +250,6 @@ def check_stage(stage, values, function=None):
         if not spec.optional and values[spec.name] is None:
             checker.type_error(spec.name, "a mindspore.Tensor", "None")
     checker.rules(stage.name, values, sizes=False)
-    checker.later_options(values)
     checker.rank(stage, values)
     checker.packed(stage, values)
     for spec in tensors:

@@ -62,14 +62,17 @@ def npu_chunk_kda(
             "NTD", ``[T, Hk, K]`` for "TND". bfloat16, K = 128.
         v: the same with Hv heads and width V = 128. Hv is a multiple of Hk; value head i reads
             query/key head ``i // (Hv / Hk)``.
-        g: raw gate, shaped like v with width K. bfloat16 or float32.
+        g: gate, shaped like v with width K. bfloat16 or float32.
         beta: like v without the last axis. bfloat16 or float32.
         scale: factor of q, usually ``K ** -0.5``.
         chunk_size: 64.
         output_final_state: also return the state after the last token.
         safe_gate, lower_bound: the log decay in nats is
-            ``lower_bound * sigmoid(exp(a_log) * (g + dt_bias))``, with lower_bound in [-5, 0).
+            ``lower_bound * sigmoid(exp(a_log) * (g + dt_bias))``, with lower_bound in [-5, 0);
+            without safe_gate it is ``-exp(a_log) * softplus(g + dt_bias)``.
+        use_gate_in_kernel: False: g is the log decay in nats, at most 0, whatever safe_gate says.
         a_log, dt_bias: float32, ``[Hv]`` and ``[Hv, K]`` or ``[Hv * K]``; dt_bias None is zero.
+            Both None without use_gate_in_kernel.
         cu_seqlens: bounds of N packed sequences on the token axis, N + 1 integers from 0 to T that
             do not decrease, as a list, tuple, NumPy array or Tensor (read on the host, once a
             call). Needs B = 1 or a layout without a batch axis. None: each batch row is one
@@ -78,11 +81,12 @@ def npu_chunk_kda(
             against cu_seqlens; None: made here.
         initial_state: ``[N, Hv, K, V]``, float32 or bfloat16; None is zero.
         epsilon, use_qk_l2norm_in_kernel: divide q and k by ``sqrt(sum(x * x) + epsilon)``.
-        use_beta_sigmoid_in_kernel: beta is the argument of a sigmoid.
+        use_beta_sigmoid_in_kernel, allow_neg_eigval: beta is the argument of a sigmoid; of twice a
+            sigmoid.
         disable_recompute: True keeps what the forward has computed for the backward; False keeps
             the inputs alone, and the backward computes the rest again, to the same bits.
-        state_v_first, allow_neg_eigval, use_exp2=False, safe_gate=False, use_gate_in_kernel=False:
-            specified, not implemented yet (NotImplementedError).
+        state_v_first: states are ``[N, Hv, V, K]``.
+        use_exp2: unit of the cumulative gate that the stages hand on; no result depends on it.
 
     Returns:
         ``(attn_out, final_state)``: attn_out ``[B, T, Hv, V]``, or ``[T, Hv, V]`` for "NTD" and
@@ -92,7 +96,6 @@ def npu_chunk_kda(
 
     Raises:
         TypeError, ValueError: an argument is wrong; the message names it.
-        NotImplementedError: an option that comes later; the message names it.
         RuntimeError: the op library is missing, lacks a stage, or a stage failed.
 
     docs/stages.md has the mathematics. It runs in PyNative mode, also under

@@ -8,8 +8,8 @@ Nc = ceil(T / C), N = B sequences. Caches are head-major whatever the input's la
 states then have B = 1. With cu_seqlens (packed sequences, B = 1) N is their number and Nc that of
 their chunks; chunk_indices are made from it when None. docs/stages.md says more. "input dtype" is
 bfloat16.
-Every function raises TypeError or ValueError naming a wrong argument, NotImplementedError naming an
-option that comes later, and RuntimeError when the op library is missing, lacks the stage or fails.
+Every function raises TypeError or ValueError naming a wrong argument, and RuntimeError when the op
+library is missing, lacks the stage or fails.
 """
 
 from . import stage_table as table

@@ -2,6 +2,7 @@
 // Copyright 2026 The hyper_parallel_kda authors
 
 // Stage 8: all input gradients from the states, their gradients and what bwd_prepare left.
+#include "common/gate_tiling.h"
 #include "common/infer.h"
 #include "common/op_params.h"
 #include "common/rules.h"
@@ -48,11 +49,20 @@ enum BwdFinalizeAttr {
     kInputLayout = 10
 };
 
-void RefuseOptions(kda::StageTiling& tiling) {
-    tiling.Refuse(!tiling.Bool(kSafeGate, "safe_gate"), "safe_gate=False");
-    tiling.Refuse(!tiling.Bool(kUseGate, "use_gate_in_kernel"), "use_gate_in_kernel=False");
-    tiling.Refuse(!tiling.Bool(kUseExp2, "use_exp2"), "use_exp2=False");
-    tiling.Refuse(tiling.Bool(kStateVFirst, "state_v_first"), "state_v_first");
+// The gradients of the gate's parameters come with the gate in the kernel.
+void ExpectParameterGrads(kda::StageTiling& tiling, bool useGate, int64_t heads) {
+    const kda::Operand daLog = tiling.OptionalOutput(kDaLog, "da_log");
+    const kda::Operand ddtBias = tiling.OptionalOutput(kDdtBias, "ddt_bias");
+    const kda::Operand outputs[] = {daLog, ddtBias};
+    for (const kda::Operand& output : outputs) {
+        if (output.present != useGate) {
+            tiling.Fail("output %s: expected %s with use_gate_in_kernel=%s, got %s",
+                        output.name.c_str(), useGate ? "a tensor" : "none",
+                        useGate ? "True" : "False", output.present ? "a tensor" : "none");
+        }
+    }
+    tiling.Expect(daLog, ge::DT_FLOAT, {heads});
+    tiling.Expect(ddtBias, ge::DT_FLOAT, {heads, kda::kKeyDim});
 }
 
 ge::graphStatus TilingFunc(gert::TilingContext* context) {
@@ -79,18 +89,18 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Operand dv = tiling.Output(kDv, "dv");
     const kda::Operand dbeta = tiling.Output(kDbeta, "dbeta");
     const kda::Operand dg = tiling.Output(kDg, "dg");
-    const kda::Operand daLog = tiling.Output(kDaLog, "da_log");
-    const kda::Operand ddtBias = tiling.Output(kDdtBias, "ddt_bias");
 
     const float scale = tiling.Float(kScale, "scale");
     const float lowerBound = tiling.Float(kLowerBound, "lower_bound");
     const bool betaSigmoid = tiling.Bool(kBetaSigmoid, "use_beta_sigmoid_in_kernel");
     const bool negEigval = tiling.Bool(kNegEigval, "allow_neg_eigval");
+    const bool useGate = tiling.Bool(kUseGate, "use_gate_in_kernel");
+    const bool safeGate = tiling.Bool(kSafeGate, "safe_gate");
+    const int32_t gateKind = kda::GateKindOf(useGate, safeGate);
     kda::ExpectScale(tiling, scale);
-    kda::ExpectLowerBound(tiling, tiling.Bool(kSafeGate, "safe_gate"), lowerBound);
+    kda::ExpectLowerBound(tiling, safeGate, lowerBound);
     kda::ExpectBetaOptions(tiling, betaSigmoid, negEigval);
-    kda::ExpectGateOptions(tiling, tiling.Bool(kUseGate, "use_gate_in_kernel"), aLog, dtBias);
-    RefuseOptions(tiling);
+    kda::ExpectGateOptions(tiling, useGate, aLog, dtBias);
     const kda::Layout out = tiling.ReadLayout(kOutputLayout, "output_layout");
     const kda::Layout in =
         tiling.ReadLayout(kInputLayout, "input_layout", kOutputLayout, "output_layout");
@@ -132,8 +142,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     tiling.Expect(dv, ge::DT_BF16, outRows);
     tiling.Expect(dbeta, ge::DT_FLOAT, kda::RowDims(out, sizes, heads));
     tiling.Expect(dg, rawG.type, outRows);
-    tiling.Expect(daLog, ge::DT_FLOAT, {heads});
-    tiling.Expect(ddtBias, ge::DT_FLOAT, {heads, keyDim});
+    ExpectParameterGrads(tiling, useGate, heads);
 
     ChunkKdaBwdFinalizeTilingData* data = tiling.Data<ChunkKdaBwdFinalizeTilingData>();
     if (!tiling.Ok()) {
@@ -149,17 +158,23 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->scale = scale;
     data->lowerBound = lowerBound;
     data->betaScale = negEigval ? 2.0f : 1.0f;
+    data->gateToLog2 = kda::GateUnit(true) / kda::GateUnit(tiling.Bool(kUseExp2, "use_exp2"));
+    data->gateKind = gateKind;
+    data->stateVFirst = tiling.Bool(kStateVFirst, "state_v_first") ? 1 : 0;
     data->hasDtBias = dtBias.present ? 1 : 0;
     data->hasNorm = qRstd.present ? 1 : 0;
     data->hasBetaSigmoid = betaSigmoid ? 1 : 0;
     data->gateIsBf16 = rawG.type == ge::DT_BF16 ? 1 : 0;
-    data->reserved = 0;
     const int64_t tasks = geometry.totalChunks * keyHeads;
     const int64_t partialBytes =
         geometry.totalChunks * heads * kda::bwd_finalize::kPartialFloats * sizeof(float);
     // Without a task there still are da_log and ddt_bias to write, one head an AIV.
     const int64_t blocks = tiling.BlockCount(tasks > 0 ? tasks : (heads + 1) / 2);
-    tiling.Launch(blocks, kda::bwd_finalize::kBlockBytesUsed, partialBytes, true);
+    data->slotBytes = gateKind == kda::kGateSafe ? kda::bwd_finalize::Slot::kBytes
+                                                 : kda::bwd_finalize::Slot::kBytesWithLevels;
+    data->blockBytes =
+        kda::bwd_finalize::kRingDepth * data->slotBytes + kda::bwd_finalize::GroupSum::kBytes;
+    tiling.Launch(blocks, data->blockBytes, partialBytes, true);
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
 }
 

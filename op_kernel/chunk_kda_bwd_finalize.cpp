@@ -8,13 +8,14 @@
 //
 //   C1  H R^T (bf16; its diagonal also in fp32), X H^T = -dw (bf16), dvb = Akk^T X
 //   V1  P, N per row block from gk. Operands -kt = -k 2^gk, q P, beta k P, k N (once for every row
-//       block below), Ab = Akk diag(beta), stril(dAqk)
+//       block below), Ab = Akk diag(beta), stril(dAqk); without a bound also those of the levels
 //   C2  G = v R^T - kt (H R^T) (bf16); X v^T + dw kt^T; -dkb = -Akk^T dw; v_new R^T = Ab G
 //   V2  -dA = tril(.) diag(-beta)
 //   C3  -Akk^T dA (bf16), then that times Akk^T
 //   V3  dL = stril(.); like stril(dAqk), as the sum of two bf16 numbers
 //   C4  pairs i > j by row blocks I of 16: rows Tq_I = dAqk_I (k N)^I, Tk_I = dL_I (k N)^I, and
-//       what the block sends up, Tc^I = dAqk_I^T (q P)_I + dL_I^T (beta k P)_I
+//       what the block sends up, Tc^I = dAqk_I^T (q P)_I + dL_I^T (beta k P)_I; without a bound
+//       only pairs left of the diagonal block, and then four levels inside it
 //   V4  all that is element-wise, sigmoid, gate, outputs, partial sums. dq and dk go on to the
 //       task's next step as fp32 sums; the last one takes them through the norms and writes them
 //   end SyncAll, then da_log and ddt_bias in a fixed order
@@ -23,7 +24,12 @@
 // waits for the other's current one. Three workspace slots; a slot's next writer is always behind
 // its last reader by the flags already there.
 //
-// Three choices carry the accuracy:
+// A gate with a bound takes P and N of a row block around one reference in its middle. Without one
+// no such reference holds both in range: P runs from the end of the block before, N to the end of
+// its own, and pairs inside a block go by the levels of common/level_decay.h
+// (chunk_kda_bwd_finalize_levels.h). No factor exceeds 2^0.5 then.
+//
+// Four choices carry the accuracy:
 //  * v_new R^T is not computed from v_new but from v, unrounded: Ab (v R^T - kt (H R^T)). Under a
 //    loss on the final state the sum over v nearly cancels, and any rounding of v in front of the
 //    product would remain.
@@ -36,11 +42,15 @@
 //    bf16. S is a sum of two bf16 numbers: da_log adds S over tokens and channels, and where those
 //    terms nearly cancel the rounding of S was half of its error. Splitting a and c as well gains
 //    little.
+//  * what a row wrote into the state is a forward sum of k dk1 in da, not a difference in dgk: see
+//    Gradients::SumOverRows.
 //
 // MACs, K = V = 128, with R(n) = 16 if n is 1, else n, and n_I rows of block I, e_I its end:
 //   C1  128^3 + R(L) 128 128 + R(L) 128 L          C2  2 R(L) 128 128 + 2 R(L) L 128 + 2 R(L) 128 L
 //   C3  2 R(L) L L                                 C4  sum_I 4 R(n_I) 128 e_I + 4 R(e_I) 128 n_I
 // 11 M for a whole chunk. Vector work: about 100 passes over a 64 x 128 tile, the AIVs together.
+// Without a bound C4 is sum_I 4 (R(n_I) + n_I) 128 (e_I - n_I) + 4 16 128 128, 14 M altogether, and
+// the vector work 170 passes.
 #include "kernel_operator.h"
 
 #include "chunk_kda_bwd_finalize_cube.h"
@@ -82,7 +92,9 @@ extern "C" __global__ __aicore__ void chunk_kda_bwd_finalize(
         vector.Init(pipe);
         vector.Run();
         AscendC::SyncAll<false>();
-        kda::bwd_finalize::Reduce reduce(tilingData, gm, vector.Buffers());
-        reduce.Run();
+        if (tilingData.gateKind != kda::kGateActivated) {
+            kda::bwd_finalize::Reduce reduce(tilingData, gm, vector.Buffers());
+            reduce.Run();
+        }
     }
 }

@@ -11,6 +11,8 @@
 
 #include "chunk_kda_bwd_finalize_decay.h"
 #include "chunk_kda_bwd_finalize_layout.h"
+#include "common/gate.h"
+#include "common/level_decay.h"
 
 namespace kda {
 namespace bwd_finalize {
@@ -21,7 +23,7 @@ public:
     static constexpr int32_t kColumnFloats = kChunkRows * kBlockFloats;
 
     __aicore__ inline VectorBuffers() {}
-    __aicore__ inline void Init(AscendC::TPipe& pipe) {
+    __aicore__ inline void Init(AscendC::TPipe& pipe, bool bounded, float gateToLog2) {
         pipe.InitBuffer(full_, 2, kTileFloats * sizeof(float));
         pipe.InitBuffer(half_, 2, kTileFloats * sizeof(bfloat16_t));
         pipe.InitBuffer(query_, 1, kTileFloats * sizeof(bfloat16_t));
@@ -29,13 +31,18 @@ public:
         pipe.InitBuffer(out_, 2, kTileFloats * sizeof(bfloat16_t));
         pipe.InitBuffer(work_, kWorkTiles * kTileFloats * sizeof(float));
         pipe.InitBuffer(vectors_, kVectorFloats * sizeof(float));
-        pipe.InitBuffer(masks_, 2 * kHalfMaskBytes);
+        pipe.InitBuffer(
+            masks_, 2 * kHalfMaskBytes + (bounded ? 0 : StripMasks::kCount * StripMasks::kBytes));
         subBlock_ = static_cast<int32_t>(AscendC::GetSubBlockIdx());
         // Nothing is cleared: the parts of a vector that a short chunk does not fill are computed
         // with, never used.
         FillBlock(One(), 1.0f);
-        decay_.Init(vectors_.Get<float>()[kDecayAt]);
+        Softplus::FillConstants(SoftplusConstants());
+        decay_.Init(vectors_.Get<float>()[kDecayAt], bounded, gateToLog2);
         MakeMasks();
+        if (!bounded) {
+            StripMasks::Make(LevelMask(0), Work(1));
+        }
     }
 
     __aicore__ inline int32_t SubBlock() const { return subBlock_; }
@@ -117,6 +124,18 @@ public:
         out_.FreeTensor(tile);
     }
 
+    // An fp32 tile leaves in two halves: the output buffers hold 64 rows of bf16.
+    __aicore__ inline void StoreFloat(const AscendC::GlobalTensor<float>& dst, const Tile& tile,
+                                      int32_t rows, int64_t pitch) {
+        const int32_t half = kChunkRows / 2;
+        for (int32_t first = 0; first < rows; first += half) {
+            const int32_t count = rows - first < half ? rows - first : half;
+            auto out = AllocOut<float>();
+            TileAdds<kChannels>(out, tile[first * kChannels], 0.0f, count);
+            StoreOut(dst[first * pitch], out, count, kChannels, pitch);
+        }
+    }
+
     // ---- work tiles and vectors
     __aicore__ inline Tile Work(int32_t tile) { return work_.Get<float>()[tile * kTileFloats]; }
     __aicore__ inline ChannelDecay& Decay() { return decay_; }
@@ -127,18 +146,25 @@ public:
     __aicore__ inline Tile BetaColumn() { return Vectors(kBetaColumnAt); }
     __aicore__ inline Tile Column() { return Vectors(kColumnAt); }
     __aicore__ inline Tile Sums() { return Vectors(kSumsAt); }        // exchanged row sums
-    __aicore__ inline Tile Values() { return Vectors(kValuesAt); }    // four row vectors
+    __aicore__ inline Tile Values() { return Vectors(kValuesAt); }    // dt_bias, three more vectors
     __aicore__ inline Tile Scratch() { return Vectors(kScratchAt); }  // two row vectors
     __aicore__ inline Tile One() { return Vectors(kBlocksAt); }
     __aicore__ inline Tile NegativeRate() { return Vectors(kBlocksAt + kBlockFloats); }
     __aicore__ inline Tile Slope() { return Vectors(kBlocksAt + 2 * kBlockFloats); }
+    __aicore__ inline Tile SoftplusConstants() { return Vectors(kBlocksAt + 3 * kBlockFloats); }
     // Masks of this AIV's half of the rows of a score tile.
     __aicore__ inline AscendC::LocalTensor<uint8_t> Below() { return masks_.Get<uint8_t>(); }
     __aicore__ inline AscendC::LocalTensor<uint8_t> BelowOrDiagonal() {
         return masks_.Get<uint8_t>()[kHalfMaskBytes];
     }
+    // Of 64 x 16 values, the diagonal blocks of a score tile one below the other.
+    __aicore__ inline AscendC::LocalTensor<uint8_t> LevelMask(int32_t level) {
+        return masks_.Get<uint8_t>()[2 * kHalfMaskBytes + level * StripMasks::kBytes];
+    }
 
 private:
+    using StripMasks = LevelMasks<kBlockRows>;
+
     static constexpr int32_t kWorkTiles = 6;
     static constexpr int32_t kHalfMaskBytes = kMaskBytes / 2;
     static constexpr int32_t kDecayAt = 0;
@@ -149,7 +175,8 @@ private:
     static constexpr int32_t kValuesAt = kSumsAt + 3 * kChunkRows;
     static constexpr int32_t kScratchAt = kValuesAt + 4 * kChunkRows;
     static constexpr int32_t kBlocksAt = kScratchAt + 2 * kChunkRows;
-    static constexpr int32_t kVectorFloats = kBlocksAt + 4 * kBlockFloats;
+    static constexpr int32_t kVectorFloats =
+        kBlocksAt + 3 * kBlockFloats + Softplus::kConstantFloats;
 
     __aicore__ inline Tile Vectors(int32_t at) { return vectors_.Get<float>()[at]; }
 

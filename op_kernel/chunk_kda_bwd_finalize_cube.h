@@ -9,6 +9,7 @@
 
 #include "chunk_kda_bwd_finalize_shared.h"
 #include "common/cube.h"
+#include "common/level_decay.h"
 
 namespace kda {
 namespace bwd_finalize {
@@ -18,7 +19,8 @@ public:
     __aicore__ inline Cube(const ChunkKdaBwdFinalizeTilingData& tiling, const Pointers& gm)
         : tiling_(tiling),
           index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices),
-          slots_(gm.workspace) {
+          slots_(tiling, gm.workspace),
+          bounded_(tiling.gateKind == kGateSafe) {
         v_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.v));
         akk_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.akk));
         h_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.h));
@@ -32,6 +34,9 @@ public:
         pipe.InitBuffer(residual_, 1, kChunkRows * kKeyDim * sizeof(bfloat16_t));
         pipe.InitBuffer(scores_, 2, kChunkRows * kChunkRows * sizeof(bfloat16_t));
         pipe.InitBuffer(pairs_, 1, Pair::kElements * sizeof(bfloat16_t));
+        if (!bounded_) {
+            pipe.InitBuffer(levels_, 1, Level::kElements * sizeof(bfloat16_t));
+        }
         l0_.Init(pipe);
 
         const int64_t count = StepCount(index_, tiling_.geometry);
@@ -94,6 +99,14 @@ private:
         static constexpr uint32_t kElements = kKeyN + kBlockPairs * kBlockRows * kKeyDim;
     };
 
+    struct Level {
+        static constexpr uint32_t kQuery = 0;
+        static constexpr uint32_t kKey = kQuery + kChunkRows * kKeyDim;
+        static constexpr uint32_t kDAqk = kKey + kChunkRows * kKeyDim;
+        static constexpr uint32_t kDL = kDAqk + 2 * kChunkRows * kBlockRows;
+        static constexpr uint32_t kElements = kDL + 2 * kChunkRows * kBlockRows;
+    };
+
     __aicore__ inline ChunkPlace Locate(int64_t step) const {
         return LocateStep(index_, tiling_.geometry, step);
     }
@@ -127,7 +140,11 @@ private:
         const uint32_t l1Rows = AlignUp(rows, kFractalRows);
         {
             auto a = l0_.AllocA<bfloat16_t>();
-            LoadA(a, in[Input::kH], kKeyDim, kValueDim, kKeyDim);
+            if (tiling_.stateVFirst) {
+                LoadATransposed(a, in[Input::kH], kKeyDim, kValueDim, kValueDim);
+            } else {
+                LoadA(a, in[Input::kH], kKeyDim, kValueDim, kKeyDim);
+            }
             auto b = l0_.AllocB<bfloat16_t>();
             LoadBTransposed(b, in[Input::kDh], kValueDim, kKeyDim, kKeyDim);
             auto c = l0_.AllocC();
@@ -146,7 +163,11 @@ private:
             auto a = l0_.AllocA<bfloat16_t>();
             LoadA(a, in[Input::kX], rows, kValueDim, l1Rows);
             auto b = l0_.AllocB<bfloat16_t>();
-            LoadBTransposed(b, in[Input::kH], kValueDim, kKeyDim, kKeyDim);
+            if (tiling_.stateVFirst) {
+                LoadB(b, in[Input::kH], kValueDim, kKeyDim, kValueDim);
+            } else {
+                LoadBTransposed(b, in[Input::kH], kValueDim, kKeyDim, kKeyDim);
+            }
             auto c = l0_.AllocC();
             l0_.Multiply(c, a, b, rows, kKeyDim, kValueDim);
             Store<bfloat16_t>(c, step, Slot::kDw, rows, kKeyDim);
@@ -266,7 +287,8 @@ private:
         CubeToVectorFlag<kScoreRawReady>::Set();
     }
 
-    // C4: pairs i > j inside the chunk, one row block I at a time against columns 0 .. end of I.
+    // C4: pairs i > j inside the chunk, one row block I at a time against columns 0 .. end of I, or
+    // under a gate without a bound up to its beginning; then its own come by levels.
     __aicore__ inline void PairProducts(const ChunkPlace& place, int64_t step) {
         const uint32_t rows = static_cast<uint32_t>(place.rows);
         const uint32_t l1Rows = AlignUp(rows, kFractalRows);
@@ -286,11 +308,11 @@ private:
         const auto queryRows = slots_.Area<float>(step, Slot::kQueryRows);
         const auto keyRowsOut = slots_.Area<float>(step, Slot::kKeyRows);
         const auto columns = slots_.Area<float>(step, Slot::kColumns);
-        for (uint32_t block = 0; block < blocks; ++block) {
+        for (uint32_t block = bounded_ ? 0 : 1; block < blocks; ++block) {
             const uint32_t first = block * kBlockRows;
             const uint32_t left = rows - first;
             const uint32_t blockRows = left < kBlockRows ? left : kBlockRows;
-            const uint32_t end = first + blockRows;
+            const uint32_t end = bounded_ ? first + blockRows : first;
             const uint32_t at = first * Nz<bfloat16_t>::kC0;  // row `first` of an L1 matrix
             const uint32_t keyAt = PairRow(block) * kBlockRows * Nz<bfloat16_t>::kC0;
             // Rows of the block: both left operands against one (k N) of this block.
@@ -310,7 +332,66 @@ private:
             l0_.FreeC(c);
         }
         pairs_.FreeTensor(pairs);
+        for (uint32_t level = 0; level < kLevels && !bounded_; ++level) {
+            LevelProducts(step, level, rows);
+        }
         CubeToVectorFlag<kPairsReady>::Set();
+    }
+
+    // Pairs of one level inside the diagonal blocks (chunk_kda_bwd_finalize_levels.h). Both
+    // products of a block are sums along K of parts of its operands, so one load and one Mmad each
+    // do: [dAqk, dAqkLow] on [kF, kF], and [dL, dLLow, dL^T, dLLow^T, dAqk^T, dAqkLow^T] on
+    // [kF, kF, kF, kF, qF, qF]. Operands are whole blocks, scores zero where the chunk has ended.
+    __aicore__ inline void LevelProducts(int64_t step, uint32_t level, uint32_t rows) {
+        const uint32_t blocks = CeilDiv(rows, kBlockRows);
+        const uint32_t l1Rows = blocks * kBlockRows;
+        const uint32_t scoreRows = 2 * kChunkRows;
+        Bf16 in = levels_.AllocTensor<bfloat16_t>();
+        LoadSlot(in[Level::kQuery], step, Slot::kLevelQuery + level * Slot::kLevelBytes, l1Rows,
+                 kKeyDim);
+        LoadSlot(in[Level::kKey], step, Slot::kLevelKey + level * Slot::kLevelBytes, l1Rows,
+                 kKeyDim);
+        LoadSlot(in[Level::kDAqk], step, Slot::kLevelDAqk + level * Slot::kLevelScoreBytes,
+                 scoreRows, kBlockRows);
+        LoadSlot(in[Level::kDL], step, Slot::kLevelDL + level * Slot::kLevelScoreBytes, scoreRows,
+                 kBlockRows);
+        levels_.EnQue(in);
+        in = levels_.DeQue<bfloat16_t>();
+        const auto queryRows =
+            slots_.Area<float>(step, Slot::kLevelQueryRows + level * Slot::kLevelResultBytes);
+        const auto keyRows =
+            slots_.Area<float>(step, Slot::kLevelKeyRows + level * Slot::kLevelResultBytes);
+        const uint32_t fractal = Nz<bfloat16_t>::kFractal;
+        const uint32_t columns = kKeyDim / kFractalRows;
+        for (uint32_t block = 0; block < blocks; ++block) {
+            auto a = l0_.AllocA<bfloat16_t>();
+            LoadFractals(a, in[Level::kDAqk], block, 2, kRowBlocks, false);
+            LoadFractals(a[2 * fractal], in[Level::kDL], block, 2, kRowBlocks, false);
+            LoadFractals(a[4 * fractal], in[Level::kDL], block, 2, kRowBlocks, true);
+            LoadFractals(a[6 * fractal], in[Level::kDAqk], block, 2, kRowBlocks, true);
+            auto b = l0_.AllocB<bfloat16_t>();
+            for (uint32_t depth = 0; depth < 6; ++depth) {
+                LoadFractals(b[depth * columns * fractal],
+                             in[depth < 4 ? Level::kKey : Level::kQuery], block, columns, blocks,
+                             true);
+            }
+            l0_.TakeOperands(a, b);
+            const uint32_t left = rows - block * kBlockRows;
+            const uint32_t blockRows = left < kBlockRows ? left : kBlockRows;
+            const uint32_t at = block * kBlockRows * kKeyDim;
+            auto c = l0_.AllocC();
+            Multiply(c, a, b, kBlockRows, kKeyDim, 2 * kBlockRows);
+            l0_.FinishC(c);
+            StoreC(queryRows[at], c, blockRows, kKeyDim, kKeyDim);
+            l0_.FreeC(c);
+            c = l0_.AllocC();
+            Multiply(c, a[2 * fractal], b, kBlockRows, kKeyDim, 6 * kBlockRows);
+            l0_.FreeOperands(a, b);
+            l0_.FinishC(c);
+            StoreC(keyRows[at], c, blockRows, kKeyDim, kKeyDim);
+            l0_.FreeC(c);
+        }
+        levels_.FreeTensor(in);
     }
 
     // (left + low) right
@@ -361,6 +442,7 @@ private:
     const ChunkKdaBwdFinalizeTilingData& tiling_;
     const ChunkIndex index_;
     const SlotRing slots_;
+    const bool bounded_;
     AscendC::GlobalTensor<bfloat16_t> v_;
     AscendC::GlobalTensor<bfloat16_t> akk_;
     AscendC::GlobalTensor<bfloat16_t> h_;
@@ -371,6 +453,7 @@ private:
     AscendC::TQue<AscendC::TPosition::A1, 1> residual_;
     AscendC::TQue<AscendC::TPosition::A1, 2> scores_;
     AscendC::TQue<AscendC::TPosition::A1, 1> pairs_;
+    AscendC::TQue<AscendC::TPosition::A1, 1> levels_;  // with this one all eight event ids are out
     CubeBuffers l0_;
 };
 

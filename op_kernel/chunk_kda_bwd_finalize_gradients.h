@@ -12,6 +12,8 @@
 
 #include "chunk_kda_bwd_finalize_buffers.h"
 #include "chunk_kda_bwd_finalize_decay.h"
+#include "chunk_kda_bwd_finalize_gate.h"
+#include "chunk_kda_bwd_finalize_levels.h"
 #include "chunk_kda_bwd_finalize_shared.h"
 #include "common/gate.h"
 
@@ -41,15 +43,33 @@ __aicore__ inline void ReverseCumulativeSum64(const Tile& tile) {
     }
 }
 
+// tile[r] = sum of tile[0..r], likewise.
+__aicore__ inline void CumulativeSum64(const Tile& tile) {
+    const uint8_t blockStride = static_cast<uint8_t>(kScanRows * RowBlocks<kChannels>());
+    const AscendC::BinaryRepeatParams sideBySide(1, 1, 1, blockStride, blockStride, blockStride);
+    for (int32_t row = 1; row < kScanRows; ++row) {
+        AscendC::Add(tile[row * kChannels], tile[row * kChannels], tile[(row - 1) * kChannels],
+                     kFullMask, kChunkRows / kScanRows, sideBySide);
+        AscendC::PipeBarrier<PIPE_V>();
+    }
+    for (int32_t row = kScanRows; row < kChunkRows; row += kScanRows) {
+        RowAdd<kChannels>(tile[row * kChannels], tile[row * kChannels], tile[(row - 1) * kChannels],
+                          kScanRows);
+    }
+}
+
 class Gradients {
 public:
     __aicore__ inline Gradients(const ChunkKdaBwdFinalizeTilingData& tiling, const Pointers& gm,
-                                VectorBuffers& buffers)
+                                const SlotRing& slots, VectorBuffers& buffers, Levels& levels)
         : tiling_(tiling),
           gm_(gm),
           index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices),
-          slots_(gm.workspace),
-          b_(buffers) {}
+          bounded_(tiling.gateKind == kGateSafe),
+          slots_(slots),
+          b_(buffers),
+          levels_(levels),
+          gate_(tiling, gm, buffers) {}
 
     __aicore__ inline void Run(const ChunkPlace& place, int64_t step) {
         step_ = step;
@@ -67,10 +87,11 @@ public:
                     rows_, tiling_.value.tokenStride);
         LoadVectors();
         Tile gk = b_.TakeFull();
+        b_.Decay().ToLog2(gk, rows_);
         b_.Decay().Make(gk, rows_);
         b_.Decay().MakeFactorP(Factor(), gk, rows_);
         b_.FreeFull(gk);
-        b_.LoadFull(Area<float>(Slot::kKeyRows), rows_, kKeyDim);
+        LoadPairRows(Slot::kKeyRows);
         auto key = b_.TakeHalf();
         ToFloat<kChannels>(Key(), key, rows_);
         b_.FreeHalf(key);
@@ -81,6 +102,9 @@ public:
         KeyRowTerms();
         QueryTerms();
         DiagonalPairs();
+        if (!bounded_) {
+            LevelTerms();
+        }
         KeyColumnTerms();
         StateKeyTerms();
         const int64_t group = tiling_.geometry.headGroup;
@@ -91,16 +115,15 @@ public:
             SumOverGroup(DKey(), GroupSum::kDKey, member > 0, last);
         }
         ExchangeSums(last);
-        ClearRows<kChannels>(DGate(), rows_, kChunkRows);
-        ReverseCumulativeSum64(DGate());
+        SumOverRows();
         FinishSums(last);
         b_.FreeQuery(query_);
-        GateGrad();
+        gate_.Run(place, DGate(), {Key(), DQuery(), DKey(), Work(), Factor()});
     }
 
 private:
     // Work tiles.
-    __aicore__ inline Tile Factor() { return b_.Work(0); }  // P, later N
+    __aicore__ inline Tile Factor() { return b_.Work(0); }  // P, later N, then k dk1
     __aicore__ inline Tile Key() { return b_.Work(1); }
     __aicore__ inline Tile DGate() { return b_.Work(2); }  // dgk
     __aicore__ inline Tile DQuery() { return b_.Work(3); }
@@ -141,7 +164,9 @@ private:
             LoadRows(in[kChunkRows], Bind<float>(gm_.qRstd)[row], 1, rows_, rows_);
             LoadRows(in[2 * kChunkRows], Bind<float>(gm_.kRstd)[row], 1, rows_, rows_);
         }
-        LoadRows(in[3 * kChunkRows], Bind<float>(gm_.aLog)[place_.head], 1, 1, 1);
+        if (tiling_.gateKind != kGateActivated) {
+            LoadRows(in[3 * kChunkRows], Bind<float>(gm_.aLog)[place_.head], 1, 1, 1);
+        }
         b_.EnQueSmall(in);
         in = b_.TakeSmall();
         if (tiling_.hasDtBias) {
@@ -151,11 +176,13 @@ private:
             AscendC::Adds(QueryRstd(), in[kChunkRows], 0.0f, static_cast<uint64_t>(rows_), 2,
                           ContiguousUnary());
         }
-        MakeNegativeRate(b_.NegativeRate(), in[3 * kChunkRows], b_.Scratch());
+        if (tiling_.gateKind != kGateActivated) {
+            MakeNegativeRate(b_.NegativeRate(), in[3 * kChunkRows], b_.Scratch());
+            // slope = lower_bound * exp(a_log)
+            AscendC::Muls(b_.Slope(), b_.NegativeRate(), -tiling_.lowerBound,
+                          static_cast<uint64_t>(kBlockFloats), 1, ContiguousUnary());
+        }
         b_.FreeSmall(in);
-        // slope = lower_bound * exp(a_log)
-        AscendC::Muls(b_.Slope(), b_.NegativeRate(), -tiling_.lowerBound,
-                      static_cast<uint64_t>(kBlockFloats), 1, ContiguousUnary());
 
         in = b_.AllocSmall();
         const auto hr = slots_.Area<float>(step_, Slot::kHrDiagonal)[column_ * kBlockRows];
@@ -200,14 +227,14 @@ private:
     // y = P Tk + 2^gk dkb:  dk = beta y, dbeta += <k, y>,
     // dgk = (beta k P rounded) Tk + beta k 2^gk dkb.
     __aicore__ inline void KeyRowTerms() {
-        Tile keyRows = b_.TakeFull();
+        Tile keyRows = TakePairRows();
         auto keyP = b_.TakeHalf();
         ToFloat<kChannels>(Work(), keyP, rows_);
         b_.FreeHalf(keyP);
         TileMul<kChannels>(DGate(), Work(), keyRows, rows_);
         TileMul<kChannels>(DKey(), Factor(), keyRows, rows_);
         b_.FreeFull(keyRows);
-        b_.LoadFull(Area<float>(Slot::kQueryRows), rows_, kKeyDim);
+        LoadPairRows(Slot::kQueryRows);
 
         Tile dkb = b_.TakeFull();
         TileMul<kChannels>(dkb, dkb, Factor(), rows_);
@@ -225,15 +252,19 @@ private:
 
     // dq = P Tq + dq1, dq1 = scale 2^gk dq_raw;  dgk += (q P rounded) Tq + q dq1.
     __aicore__ inline void QueryTerms() {
-        Tile queryRows = b_.TakeFull();
+        Tile queryRows = TakePairRows();
         TileMul<kChannels>(DQuery(), Factor(), queryRows, rows_);
         auto queryP = b_.TakeHalf();
         ToFloat<kChannels>(Work(), queryP, rows_);
         b_.FreeHalf(queryP);
         TileMulAdd<kChannels>(DGate(), Work(), queryRows, rows_);
         b_.FreeFull(queryRows);
-        LoadColumnsOwn();
-        LoadKeyN();
+        if (bounded_) {
+            LoadColumnsOwn();
+            LoadKeyN();
+        } else {
+            b_.LoadFull(Cache<float>(gm_.gk), rows_, kKeyDim);
+        }
 
         const Tile pow = b_.Decay().ReferencePow();
         TileMuls<kChannels>(pow, pow, tiling_.scale, kRowBlocks);
@@ -250,7 +281,28 @@ private:
     __aicore__ inline void DiagonalPairs() {
         ColumnMulAdd<kChannels>(DKey(), Work(), b_.Column(), rows_);
         ColumnMulAdd<kChannels>(DQuery(), Key(), b_.Column(), rows_);
-        TileDivide<kChannels>(Factor(), b_.One(), Factor(), rows_);
+        if (bounded_) {
+            TileDivide<kChannels>(Factor(), b_.One(), Factor(), rows_);
+        }
+    }
+
+    // Products by rows with the columns of blocks further left, and under a bound of the row's own
+    // block: without one the first block has none.
+    __aicore__ inline void LoadPairRows(int64_t area) {
+        const int32_t first = bounded_ ? 0 : kBlockRows;
+        Tile tile = b_.AllocFull();
+        if (rows_ > first) {
+            LoadRows(tile[first * kChannels], Area<float>(area)[first * kKeyDim], rows_ - first,
+                     kChannels, kKeyDim);
+        }
+        b_.EnQueFull(tile);
+    }
+    __aicore__ inline Tile TakePairRows() {
+        Tile tile = b_.TakeFull();
+        if (!bounded_) {
+            ClearRows<kChannels>(tile, 0, kBlockRows);
+        }
+        return tile;
     }
 
     // The part of Tc that a row block sends to its own rows.
@@ -308,6 +360,11 @@ private:
             LoadColumnsBelow(1, middle);
         }
         Tile columns = b_.TakeFull();
+        if (!bounded_) {  // it holds gk, and own columns come by levels
+            b_.Decay().ToLog2(columns, rows_);
+            b_.Decay().MakeFactorN(Factor(), columns, rows_);
+            ClearRows<kChannels>(columns, 0, kChunkRows);
+        }
         if (lastBlock > 0) {
             AddColumnsBelow(columns, 1, middle);
         }
@@ -325,23 +382,52 @@ private:
         TileSub<kChannels>(DGate(), DGate(), Work(), rows_);
     }
 
-    // dk1 = 2^(gk_last - gk) (v_new R^T):  dk += dk1,  dgk -= k dk1,
-    // dgk[last] += 2^gk_last diag(H R^T) + sum k dk1.
+    // dk1 = 2^(gk_last - gk) (v_new R^T):  dk += dk1,  dgk[last] += 2^gk_last diag(H R^T). The row
+    // that wrote into the state decays with it from the next row on: see SumOverRows for k dk1.
     __aicore__ inline void StateKeyTerms() {
         BlockRowMul64(Factor(), Factor(), b_.Decay().LastPow(), rows_);
         Tile dk1 = b_.TakeFull();
         TileMul<kChannels>(dk1, dk1, Factor(), rows_);
         TileAdd<kChannels>(DKey(), DKey(), dk1, rows_);
-        TileMul<kChannels>(Work(), Key(), dk1, rows_);
+        TileMul<kChannels>(Factor(), Key(), dk1, rows_);
         b_.FreeFull(dk1);
-        TileSub<kChannels>(DGate(), DGate(), Work(), rows_);
-        ClearRows<kChannels>(Work(), rows_, kChunkRows);
-        const Tile sum = b_.Scratch();
-        ColumnSums<kChannels>(sum, Work(), kChunkRows);
-        AscendC::MulAddDst(sum, HrDiagonal(), b_.Decay().Last(), kFullMask, 1, Contiguous());
+        AscendC::MulAddDst(DGate()[(rows_ - 1) * kChannels], HrDiagonal(), b_.Decay().Last(),
+                           kFullMask, 1, Contiguous());
         AscendC::PipeBarrier<PIPE_V>();
-        const Tile last = DGate()[(rows_ - 1) * kChannels];
-        TileAdd<kChannels>(last, last, sum, 1);
+    }
+
+    // da_t = sum of dgk_i, i >= t, and of k_i dk1_i, i < t. As a part of dgk the latter would be
+    // -k dk1 with the sum of all rows in the last one: their difference leaves nothing of the
+    // first rows under strong decay, where the last row's term is the only large number of all.
+    __aicore__ inline void SumOverRows() {
+        ClearRows<kChannels>(DGate(), rows_, kChunkRows);
+        ReverseCumulativeSum64(DGate());
+        CumulativeSum64(Factor());
+        if (rows_ > 1) {
+            const Tile next = DGate()[kChannels];
+            TileAdd<kChannels>(next, next, Factor(), rows_ - 1);
+        }
+    }
+
+    // Pairs inside diagonal blocks under a gate without a bound. P and the tile of k are free for
+    // it: gk and k come anew for what follows.
+    __aicore__ inline void LevelTerms() {
+        const Tile rowSum = Work();
+        Tile gk = b_.TakeFull();
+        levels_.AddTerms(step_, gk, tiling_.gateToLog2 * kLn2,
+                         {DQuery(), DKey(), DGate(), Factor(), Key(), rowSum}, rows_);
+        b_.FreeFull(gk);
+        b_.LoadFull(Cache<float>(gm_.gk), rows_, kKeyDim);
+        b_.LoadHalf(Bind<bfloat16_t>(gm_.k)[keyRow_], rows_, kKeyDim);
+        LoadKeyN();
+        auto key = b_.TakeHalf();
+        ToFloat<kChannels>(Key(), key, rows_);
+        b_.FreeHalf(key);
+        TileMul<kChannels>(Factor(), Key(), rowSum, rows_);
+        RowSums64(b_.Scratch(), Factor(), rows_);
+        TileAdd<kChannels>(b_.Sums(), b_.Sums(), b_.Scratch(), 1);
+        ColumnMulAdd<kChannels>(DKey(), rowSum, b_.BetaColumn(), rows_);
+        AscendC::PipeBarrier<PIPE_V>();
     }
 
     // dq or dk of the value heads of one key head, in order: each head but the last leaves the sum
@@ -356,7 +442,7 @@ private:
             b_.FreeFull(before);
         }
         if (!isLast) {
-            StoreFloat(sum, grad, kKeyDim);
+            b_.StoreFloat(sum, grad, rows_, kKeyDim);
         }
     }
 
@@ -442,77 +528,6 @@ private:
             out, rows_, kChannels, tiling_.keyGrad.tokenStride);
     }
 
-    // x = raw_g + dt_bias, z = exp(-exp(a_log) x): y (1 - y) = z / (1 + z)^2,
-    // dg = da lower_bound exp(a_log) y (1 - y). The exponent stops at 40, where y (1 - y) is 4e-18.
-    __aicore__ inline void GateGrad() {
-        const Tile x = Key();
-        const Tile z = DQuery();
-        const Tile square = DKey();
-        const Tile dg = DGate();
-        const int64_t gateRow = ChunkIndex::RowOffset(tiling_.gate, place_) + column_;
-        const int64_t gradRow = ChunkIndex::RowOffset(tiling_.gateGrad, place_) + column_;
-        if (tiling_.gateIsBf16) {
-            b_.LoadHalf(Bind<bfloat16_t>(gm_.rawG)[gateRow], rows_, tiling_.gate.tokenStride);
-            auto raw = b_.TakeHalf();
-            ToFloat<kChannels>(x, raw, rows_);
-            b_.FreeHalf(raw);
-        } else {
-            b_.LoadFull(Bind<float>(gm_.rawG)[gateRow], rows_, tiling_.gate.tokenStride);
-            Tile raw = b_.TakeFull();
-            TileAdds<kChannels>(x, raw, 0.0f, rows_);
-            b_.FreeFull(raw);
-        }
-        if (tiling_.hasDtBias) {
-            RowAdd<kChannels>(x, x, DtBias(), rows_);
-        }
-        TileScale<kChannels>(z, x, b_.NegativeRate(), rows_);
-        AscendC::Mins(z, z, 40.0f, kFullMask, TileRepeats<kChannels>(rows_), ContiguousUnary());
-        AscendC::PipeBarrier<PIPE_V>();
-        TileExp<kChannels>(z, z, rows_);
-        TileAdds<kChannels>(square, z, 1.0f, rows_);
-        TileMul<kChannels>(square, square, square, rows_);
-        AscendC::Div(z, z, square, kFullMask, TileRepeats<kChannels>(rows_), Contiguous());
-        AscendC::PipeBarrier<PIPE_V>();
-        TileScale<kChannels>(z, z, b_.Slope(), rows_);
-        TileMul<kChannels>(dg, dg, z, rows_);
-        if (tiling_.gateIsBf16) {
-            auto out = b_.AllocOut<bfloat16_t>();
-            ToBf16<kChannels>(out, dg, rows_);
-            b_.StoreOut(Bind<bfloat16_t>(gm_.dg)[gradRow], out, rows_, kChannels,
-                        tiling_.gateGrad.tokenStride);
-        } else {
-            StoreFloat(Bind<float>(gm_.dg)[gradRow], dg, tiling_.gateGrad.tokenStride);
-        }
-        StorePartials(x, dg);
-    }
-
-    // An fp32 tile leaves in two halves: the output buffers hold 64 rows of bf16.
-    __aicore__ inline void StoreFloat(const AscendC::GlobalTensor<float>& dst, const Tile& tile,
-                                      int64_t pitch) {
-        const int32_t half = kChunkRows / 2;
-        for (int32_t first = 0; first < rows_; first += half) {
-            const int32_t rows = rows_ - first < half ? rows_ - first : half;
-            auto out = b_.AllocOut<float>();
-            TileAdds<kChannels>(out, tile[first * kChannels], 0.0f, rows);
-            b_.StoreOut(dst[first * pitch], out, rows, kChannels, pitch);
-        }
-    }
-
-    // Sums of dg x and dg over the chunk's rows, for da_log and ddt_bias. Behind these rows dg is
-    // still zero: Run cleared it there, and sums of zeros and nothing else came since.
-    __aicore__ inline void StorePartials(const Tile& x, const Tile& dg) {
-        TileMul<kChannels>(x, x, dg, rows_);
-        ClearRows<kChannels>(x, rows_, kChunkRows);
-        auto out = b_.AllocOut<float>();
-        ColumnSums<kChannels>(out, x, kChunkRows);
-        ColumnSums<kChannels>(out[kChannels], dg, kChunkRows);
-        const ChunkGeometry& geometry = tiling_.geometry;
-        const int64_t row = place_.head * geometry.totalChunks +
-                            place_.batch * geometry.chunksPerBatchRow + place_.slot;
-        b_.StoreOut(PartialSums(gm_.workspace)[row * kPartialFloats + column_], out, 2, kChannels,
-                    kKeyDim);
-    }
-
     __aicore__ inline AscendC::GlobalTensor<float> Exchange(int32_t subBlock) const {
         return slots_.Area<float>(step_, Slot::kExchange)[subBlock * Slot::kExchangeFloats];
     }
@@ -522,8 +537,11 @@ private:
     const ChunkKdaBwdFinalizeTilingData& tiling_;
     const Pointers& gm_;
     const ChunkIndex index_;
-    const SlotRing slots_;
+    const bool bounded_;
+    const SlotRing& slots_;
     VectorBuffers& b_;
+    Levels& levels_;
+    GateGradients gate_;
     ChunkPlace place_;
     int64_t step_ = 0;
     int64_t column_ = 0;

@@ -54,6 +54,20 @@ struct Slot {
     // Row sums over one AIV's channels: dbeta, <q, dq>, <k, dk>.
     static constexpr int64_t kExchangeFloats = 3 * kChunkRows;
     static constexpr int64_t kBytes = kExchange + 2 * kExchangeFloats * kFull;
+
+    // Only under a gate without a bound, four of each, one a level: operands q F and k F (times
+    // beta in rows of upper halves), scores as the sum of two bf16 numbers with 64 rows of 16 each,
+    // and the products.
+    static constexpr int64_t kLevelBytes = kRowFloats * kHalf;
+    static constexpr int64_t kLevelResultBytes = kRowFloats * kFull;
+    static constexpr int64_t kLevelScoreBytes = 2 * kChunkRows * 16 * kHalf;
+    static constexpr int64_t kLevelQuery = kBytes;
+    static constexpr int64_t kLevelKey = kLevelQuery + 4 * kLevelBytes;
+    static constexpr int64_t kLevelDAqk = kLevelKey + 4 * kLevelBytes;
+    static constexpr int64_t kLevelDL = kLevelDAqk + 4 * kLevelScoreBytes;
+    static constexpr int64_t kLevelQueryRows = kLevelDL + 4 * kLevelScoreBytes;
+    static constexpr int64_t kLevelKeyRows = kLevelQueryRows + 4 * kLevelResultBytes;
+    static constexpr int64_t kBytesWithLevels = kLevelKeyRows + 4 * kLevelResultBytes;
 };
 
 // fp32 sums of dq and dk over the value heads of a task.
@@ -62,8 +76,6 @@ struct GroupSum {
     static constexpr int64_t kDKey = kDQuery + kRowFloats * kFull;
     static constexpr int64_t kBytes = kDKey + kRowFloats * kFull;
 };
-
-constexpr int64_t kBlockBytesUsed = kRingDepth * Slot::kBytes + GroupSum::kBytes;
 
 // Partial sums of a step: 128 values of sum dg x, then 128 of sum dg. Rows [value head][batch row
 // and chunk], so that a head's rows lie together.

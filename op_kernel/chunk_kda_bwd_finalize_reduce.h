@@ -20,7 +20,7 @@ public:
     __aicore__ inline Reduce(const ChunkKdaBwdFinalizeTilingData& tiling, const Pointers& gm,
                              VectorBuffers& buffers)
         : tiling_(tiling), b_(buffers) {
-        partials_ = PartialSums(gm.workspace);
+        partials_ = PartialSums(tiling, gm.workspace);
         daLog_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(gm.daLog));
         ddtBias_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(gm.ddtBias));
     }

@@ -12,6 +12,7 @@
 #include "common/block_decay.h"
 #include "common/chunk_index.h"
 #include "common/cross_core.h"
+#include "common/gate_kind.h"
 
 namespace kda {
 namespace bwd_finalize {
@@ -76,14 +77,14 @@ __aicore__ inline ChunkPlace LocateStep(const ChunkIndex& index, const ChunkGeom
 // This block's ring of workspace slots; a step's areas.
 class SlotRing {
 public:
-    __aicore__ inline explicit SlotRing(GM_ADDR workspace)
-        : base_(workspace + BlockOfCore() * kBlockBytesUsed) {}
+    __aicore__ inline SlotRing(const ChunkKdaBwdFinalizeTilingData& tiling, GM_ADDR workspace)
+        : base_(workspace + BlockOfCore() * tiling.blockBytes), slotBytes_(tiling.slotBytes) {}
 
     template <typename T>
     __aicore__ inline AscendC::GlobalTensor<T> Area(int64_t step, int64_t area) const {
         AscendC::GlobalTensor<T> tensor;
         tensor.SetGlobalBuffer(
-            reinterpret_cast<__gm__ T*>(base_ + (step % kRingDepth) * Slot::kBytes + area));
+            reinterpret_cast<__gm__ T*>(base_ + (step % kRingDepth) * slotBytes_ + area));
         return tensor;
     }
 
@@ -91,19 +92,21 @@ public:
     __aicore__ inline AscendC::GlobalTensor<float> GroupSum(int64_t area) const {
         AscendC::GlobalTensor<float> tensor;
         tensor.SetGlobalBuffer(
-            reinterpret_cast<__gm__ float*>(base_ + kRingDepth * Slot::kBytes + area));
+            reinterpret_cast<__gm__ float*>(base_ + kRingDepth * slotBytes_ + area));
         return tensor;
     }
 
 private:
     GM_ADDR base_;
+    int64_t slotBytes_;
 };
 
 // The steps' partial sums, behind the slots of all blocks.
-__aicore__ inline AscendC::GlobalTensor<float> PartialSums(GM_ADDR workspace) {
+__aicore__ inline AscendC::GlobalTensor<float> PartialSums(
+    const ChunkKdaBwdFinalizeTilingData& tiling, GM_ADDR workspace) {
     AscendC::GlobalTensor<float> tensor;
     tensor.SetGlobalBuffer(
-        reinterpret_cast<__gm__ float*>(workspace + AscendC::GetBlockNum() * kBlockBytesUsed));
+        reinterpret_cast<__gm__ float*>(workspace + AscendC::GetBlockNum() * tiling.blockBytes));
     return tensor;
 }
 

@@ -15,14 +15,18 @@ struct ChunkKdaBwdFinalizeTilingData {
     kda::TokenLayout valueGrad;  // dv
     kda::TokenLayout gateGrad;   // dg
     kda::TokenLayout betaGrad;   // dbeta, one value a token
+    int64_t slotBytes;           // workspace of a step in flight,
+    int64_t blockBytes;          // and of a block
     float scale;
     float lowerBound;
-    float betaScale;  // beta_eff = betaScale * sigmoid(beta)
+    float betaScale;      // beta_eff = betaScale * sigmoid(beta)
+    float gateToLog2;     // gk times this is in units of log2: 1, or log2(e)
+    int32_t gateKind;     // GateKind
+    int32_t stateVFirst;  // h is [V,K]
     int32_t hasDtBias;
     int32_t hasNorm;         // q_rstd and k_rstd are given
     int32_t hasBetaSigmoid;  // beta_eff came out of a sigmoid
     int32_t gateIsBf16;      // raw_g and dg
-    int32_t reserved;
 };
 
 #endif  // KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_TILING_DATA_H

@@ -15,6 +15,7 @@
 #include "chunk_kda_bwd_finalize_buffers.h"
 #include "chunk_kda_bwd_finalize_decay.h"
 #include "chunk_kda_bwd_finalize_gradients.h"
+#include "chunk_kda_bwd_finalize_levels.h"
 #include "chunk_kda_bwd_finalize_shared.h"
 
 namespace kda {
@@ -25,8 +26,10 @@ public:
     __aicore__ inline Vector(const ChunkKdaBwdFinalizeTilingData& tiling, const Pointers& gm)
         : tiling_(tiling),
           index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices),
-          slots_(gm.workspace),
-          gradients_(tiling, gm, buffers_) {
+          bounded_(tiling.gateKind == kGateSafe),
+          slots_(tiling, gm.workspace),
+          levels_(slots_, buffers_),
+          gradients_(tiling, gm, slots_, buffers_, levels_) {
         q_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.q));
         k_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.k));
         gk_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(gm.gk));
@@ -35,7 +38,9 @@ public:
         dAqk_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(gm.dAqk));
     }
 
-    __aicore__ inline void Init(AscendC::TPipe& pipe) { buffers_.Init(pipe); }
+    __aicore__ inline void Init(AscendC::TPipe& pipe) {
+        buffers_.Init(pipe, bounded_, tiling_.gateToLog2);
+    }
     __aicore__ inline VectorBuffers& Buffers() { return buffers_; }
 
     __aicore__ inline void Run() {
@@ -89,9 +94,12 @@ private:
         const Tile other = buffers_.Work(3);
         ChannelDecay& decay = buffers_.Decay();
         Tile gk = buffers_.TakeFull();
+        decay.ToLog2(gk, rows);
         decay.Make(gk, rows);
         decay.MakeFactorP(factor, gk, rows);
-        buffers_.FreeFull(gk);
+        if (bounded_) {
+            buffers_.FreeFull(gk);
+        }
         auto keyIn = buffers_.TakeHalf();
         ToFloat<kChannels>(key, keyIn, rows);
         buffers_.FreeHalf(keyIn);
@@ -105,15 +113,24 @@ private:
         ColumnMul<kChannels>(product, product, buffers_.BetaColumn(), rows);
         Emit(step, Slot::kKeyP, product, rows);
         // q P
+        const Tile query = buffers_.Work(4);
         auto queryIn = buffers_.TakeHalf();
-        ToFloat<kChannels>(product, queryIn, rows);
+        ToFloat<kChannels>(query, queryIn, rows);
         buffers_.FreeHalf(queryIn);
-        TileMul<kChannels>(product, product, factor, rows);
+        TileMul<kChannels>(product, query, factor, rows);
         Emit(step, Slot::kQueryP, product, rows);
         // k N
-        TileDivide<kChannels>(factor, buffers_.One(), factor, rows);
+        if (bounded_) {
+            TileDivide<kChannels>(factor, buffers_.One(), factor, rows);
+        } else {
+            decay.MakeFactorN(factor, gk, rows);
+        }
         TileMul<kChannels>(product, key, factor, rows);
         EmitKeyN(step, product, rows);
+        if (!bounded_) {
+            levels_.EmitRows(step, gk, key, query, rows);
+            buffers_.FreeFull(gk);
+        }
         EmitScoreOperands(place, step);
         VectorToCubeFlag<kOperandsReady>::Set();
     }
@@ -202,7 +219,9 @@ private:
     // the AIC multiplies with k = rows.
     __aicore__ inline void EmitScoreOperands(const ChunkPlace& place, int64_t step) {
         const int32_t rows = ScoreRows(place);
+        const Tile high = buffers_.Work(1);
         if (rows == 0) {
+            EmitLevelScores(step, Slot::kLevelDAqk, high, high, 0);
             return;
         }
         const int64_t first = FirstScoreRow() * kChunkRows;
@@ -217,8 +236,16 @@ private:
         StoreScore(step, Slot::kAkkBeta, work, rows);
         Tile dAqk = buffers_.TakeFull();
         KeepMasked(dAqk, buffers_.Below(), dAqk, rows);
-        StoreScorePair(step, Slot::kDAqk, Slot::kDAqkLow, dAqk, rows);
+        StoreScorePair(step, Slot::kDAqk, Slot::kDAqkLow, dAqk, high, rows);
+        EmitLevelScores(step, Slot::kLevelDAqk, high, dAqk, rows);
         buffers_.FreeFull(dAqk);
+    }
+
+    __aicore__ inline void EmitLevelScores(int64_t step, int64_t area, const Tile& high,
+                                           const Tile& low, int32_t rows) {
+        if (!bounded_) {
+            levels_.EmitScores(step, area, high, low, rows);
+        }
     }
 
     __aicore__ inline void StoreScore(int64_t step, int64_t area, const Tile& tile, int32_t rows) {
@@ -228,11 +255,10 @@ private:
                           rows, kChunkRows, kChunkRows);
     }
 
-    // The tile as a pair of bf16 numbers. Changes the tile; Work(1) is scratch.
+    // The tile as a pair of bf16 numbers, which high and the tile itself hold afterwards.
     __aicore__ inline void StoreScorePair(int64_t step, int64_t area, int64_t lowArea,
-                                          const Tile& tile, int32_t rows) {
+                                          const Tile& tile, const Tile& high, int32_t rows) {
         const int64_t first = FirstScoreRow() * kChunkRows;
-        const Tile high = buffers_.Work(1);
         auto out = buffers_.AllocOut<bfloat16_t>();
         ToBf16<kChannels>(out, tile, rows);
         ToFloat<kChannels>(high, out, rows);
@@ -262,12 +288,16 @@ private:
     // V3: dL = stril(-Akk^T dA Akk^T).
     __aicore__ inline void MaskScoreGrad(const ChunkPlace& place, int64_t step) {
         const int32_t rows = ScoreRows(place);
-        if (rows > 0) {
+        const Tile high = buffers_.Work(1);
+        if (rows == 0) {
+            EmitLevelScores(step, Slot::kLevelDL, high, high, 0);
+        } else {
             buffers_.LoadFull(slots_.Area<float>(step, Slot::kDLRaw)[FirstScoreRow() * kChunkRows],
                               rows, kChunkRows);
             Tile tile = buffers_.TakeFull();
             KeepMasked(tile, buffers_.Below(), tile, rows);
-            StoreScorePair(step, Slot::kDL, Slot::kDLLow, tile, rows);
+            StoreScorePair(step, Slot::kDL, Slot::kDLLow, tile, high, rows);
+            EmitLevelScores(step, Slot::kLevelDL, high, tile, rows);
             buffers_.FreeFull(tile);
         }
         VectorToCubeFlag<kScoreGradReady>::Set();
@@ -275,8 +305,10 @@ private:
 
     const ChunkKdaBwdFinalizeTilingData& tiling_;
     const ChunkIndex index_;
+    const bool bounded_;
     const SlotRing slots_;
     VectorBuffers buffers_;
+    Levels levels_;
     Gradients gradients_;
     AscendC::GlobalTensor<bfloat16_t> q_;
     AscendC::GlobalTensor<bfloat16_t> k_;

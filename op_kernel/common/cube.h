@@ -304,6 +304,20 @@ public:
         b_.FreeTensor(b);
     }
 
+    // For several kda::Multiply on parts of one load: from the loads to the products, and back.
+    template <typename T>
+    __aicore__ inline void TakeOperands(AscendC::LocalTensor<T>& a, AscendC::LocalTensor<T>& b) {
+        a_.EnQue(a);
+        b_.EnQue(b);
+        a = a_.template DeQue<T>();
+        b = b_.template DeQue<T>();
+    }
+    template <typename T>
+    __aicore__ inline void FreeOperands(AscendC::LocalTensor<T>& a, AscendC::LocalTensor<T>& b) {
+        a_.FreeTensor(a);
+        b_.FreeTensor(b);
+    }
+
     // The same with a left operand in two parts: c (+)= (high + low) b, with b loaded once.
     template <typename T>
     __aicore__ inline void MultiplySum(const AscendC::LocalTensor<float>& c,

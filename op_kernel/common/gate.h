@@ -64,27 +64,28 @@ struct Softplus {
     }
 
     // tile = softplus(tile); y, z and sum are scratch of as many rows.
+    template <int32_t kWidth = 128>
     __aicore__ static inline void Run(const Tile& tile, const Tile& y, const Tile& z,
                                       const Tile& sum, const Tile& constants, int32_t rows) {
-        AscendC::Abs(y, tile, kFullMask, TileRepeats<128>(rows), ContiguousUnary());
+        AscendC::Abs(y, tile, kFullMask, TileRepeats<kWidth>(rows), ContiguousUnary());
         AscendC::PipeBarrier<PIPE_V>();
-        TileMuls(y, y, -1.0f, rows);
-        TileExp(y, y, rows);
-        TileAdds(z, y, 2.0f, rows);
-        AscendC::Maxs(tile, tile, 0.0f, kFullMask, TileRepeats<128>(rows), ContiguousUnary());
-        TileDiv(z, y, z, rows);
+        TileMuls<kWidth>(y, y, -1.0f, rows);
+        TileExp<kWidth>(y, y, rows);
+        TileAdds<kWidth>(z, y, 2.0f, rows);
+        AscendC::Maxs(tile, tile, 0.0f, kFullMask, TileRepeats<kWidth>(rows), ContiguousUnary());
+        TileDiv<kWidth>(z, y, z, rows);
         AscendC::PipeBarrier<PIPE_V>();
         const Tile& square = y;
-        TileMul(square, z, z, rows);
-        TileMuls(sum, square, 0.28178334f, rows);
-        TileAdds(sum, sum, 0.279606f, rows);
+        TileMul<kWidth>(square, z, z, rows);
+        TileMuls<kWidth>(sum, square, 0.28178334f, rows);
+        TileAdds<kWidth>(sum, sum, 0.279606f, rows);
         for (int32_t power = 2; power >= 0; --power) {
             AscendC::FusedMulAdd(
-                sum, square, constants[power * kBlockFloats], kFullMask, TileRepeats<128>(rows),
+                sum, square, constants[power * kBlockFloats], kFullMask, TileRepeats<kWidth>(rows),
                 AscendC::BinaryRepeatParams(1, 1, 0, kRepeatBlocks, kRepeatBlocks, 0));
             AscendC::PipeBarrier<PIPE_V>();
         }
-        TileMulAdd(tile, sum, z, rows);
+        TileMulAdd<kWidth>(tile, sum, z, rows);
     }
 };
 

@@ -100,23 +100,6 @@ WRONG = [
     ),
 ]
 
-LATER = [
-    (
-        dict(safe_gate=False),
-        ["safe_gate=False", "npu_chunk_kda(q, k, v, g, beta, scale"],
-    ),
-    (dict(use_gate_in_kernel=False, a_log=None, dt_bias=None), ["use_gate_in_kernel=False"]),
-    (dict(use_exp2=False), ["use_exp2=False"]),
-    (
-        dict(allow_neg_eigval=True, use_beta_sigmoid_in_kernel=True),
-        ["allow_neg_eigval=True"],
-    ),
-]
-
-ONLY_IN_CHUNK_KDA = [
-    (dict(state_v_first=True), ["state_v_first=True"]),
-]
-
 
 @pytest.fixture(params=["npu_chunk_kda", "npu_chunk_kda_fwd_prepare"])
 def function(request):
@@ -137,27 +120,6 @@ def test_wrong_argument(fake, make_inputs, function, changes, exception, parts):
         function(**make_inputs().arguments(**changes))
     check_message(error, function, parts)
     function(**make_inputs().arguments())
-
-
-@pytest.mark.parametrize("changes, parts", LATER)
-def test_option_of_later(fake, make_inputs, function, changes, parts):
-    with pytest.raises(NotImplementedError) as error:
-        function(**make_inputs().arguments(**changes))
-    check_message(error, function, parts)
-
-
-@pytest.mark.parametrize("changes, parts", ONLY_IN_CHUNK_KDA)
-def test_option_of_later_in_chunk_kda(fake, make_inputs, changes, parts):
-    with pytest.raises(NotImplementedError) as error:
-        kda.npu_chunk_kda(**make_inputs().arguments(**changes))
-    check_message(error, kda.npu_chunk_kda, parts)
-
-
-def test_defaults_of_the_gate_name_the_full_call(fake, make_inputs):
-    x = make_inputs()
-    for function in (kda.npu_chunk_kda, kda.npu_chunk_kda_fwd_prepare):
-        with pytest.raises(NotImplementedError, match="a_log=a_log, dt_bias=dt_bias"):
-            function(x.q, x.k, x.v, x.g, x.beta, 0.125, use_gate_in_kernel=True, a_log=x.a_log)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def make(seed, **options):
         h0=x.initial_state,
         dht=x.dht,
         cu_seqlens=x.cu_seqlens,
+        use_exp2=x.options.get("use_exp2", True),
     )
     cache.update(
         dv_local=round_bf16(dv_local),
@@ -73,7 +74,9 @@ def exact_v_new(case):
     for chunk in reference.chunks(out.shape[0], out.shape[2], cu_seqlens=case.x.cu_seqlens):
         at = (chunk.batch, slice(None), slice(chunk.start, chunk.stop))
         folded = c["akk"][at][..., : chunk.stop - chunk.start] * c["beta_eff"][at][:, None, :]
-        decayed = c["k_hat"][at] * np.exp2(c["gk"][at])
+        decayed = c["k_hat"][at] * reference.decay_factor(
+            c["gk"][at], case.x.options.get("use_exp2", True)
+        )
         out[at] = folded @ (case.x.v[at] - decayed @ c["h"][chunk.batch, chunk.slot])
     return out
 

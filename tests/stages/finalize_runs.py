@@ -9,6 +9,14 @@ from tests.support import metrics, reference
 from tests.support.bfloat16 import BF16
 
 OP = "ChunkKdaBwdFinalize"
+PARAMETERS = ("da_log", "ddt_bias")
+OPTIONS = (
+    "use_gate_in_kernel",
+    "safe_gate",
+    "use_exp2",
+    "use_beta_sigmoid_in_kernel",
+    "allow_neg_eigval",
+)
 OUTPUTS = ("dq", "dk", "dv", "dbeta", "dg", "da_log", "ddt_bias")
 # Twice what was measured over this file's cases, the stage alone.
 LIMITS = dict(dq=6e-3, dk=8e-3, dv=4e-3, dbeta=4e-3, dg=7e-3, da_log=3e-2, ddt_bias=7e-3)
@@ -43,6 +51,8 @@ def shapes(case, layout, gate_type):
 def arguments(case, input_layout="BNSD", output_layout="BNSD", gate_type=BF16, **changes):
     call = {op: bwd_cases.placed_bf16(case.cache[name]) for op, name in BF16_INPUTS.items()}
     call.update({op: case.cache[name] for op, name in FP32_INPUTS.items()})
+    options = case.x.options
+    gated = options.get("use_gate_in_kernel", True)
     call.update(
         v=bwd_cases.placed_bf16(case.x.v, input_layout),
         raw_g=bwd_cases.placed(case.x.g, input_layout).astype(gate_type),
@@ -51,8 +61,11 @@ def arguments(case, input_layout="BNSD", output_layout="BNSD", gate_type=BF16, *
         scale=case.x.scale,
         input_layout=input_layout,
         output_layout=output_layout,
-        use_beta_sigmoid_in_kernel=case.x.options["use_beta_sigmoid_in_kernel"],
-        outputs=shapes(case, output_layout, gate_type),
+        outputs={
+            name: shape if gated or name not in PARAMETERS else None
+            for name, shape in shapes(case, output_layout, gate_type).items()
+        },
+        **{name: options[name] for name in OPTIONS if name in options},
     )
     call.update(changes)
     return call
@@ -60,12 +73,8 @@ def arguments(case, input_layout="BNSD", output_layout="BNSD", gate_type=BF16, *
 
 def expected(case, **changes):
     c = {**case.cache, "v_new": bwd_cases.exact_v_new(case)}
-    options = dict(
-        scale=case.x.scale,
-        q_rstd=c["q_rstd"],
-        k_rstd=c["k_rstd"],
-        use_beta_sigmoid_in_kernel=case.x.options["use_beta_sigmoid_in_kernel"],
-    )
+    options = dict(scale=case.x.scale, q_rstd=c["q_rstd"], k_rstd=c["k_rstd"])
+    options.update({name: case.x.options[name] for name in OPTIONS if name in case.x.options})
     options.update(changes)
     results = reference.bwd_finalize(
         c["q_hat"],
@@ -90,7 +99,7 @@ def expected(case, **changes):
 
 def head_major(got, layout="BNSD"):
     """float32 outputs; everything per token as [B,H,T,*]."""
-    out = {name: got.f32(name) for name in OUTPUTS}
+    out = {name: got.f32(name) for name in OUTPUTS if got.get(name) is not None}
     for name in ("dq", "dk", "dv", "dbeta", "dg"):
         out[name] = reference.to_head_major(out[name], layout)
     return out
@@ -106,3 +115,19 @@ def fresh(heads=8, **options):
     over two or three of them says little about rounding (180 cases: 10 % once, else 3 %)."""
     seed = np.random.SeedSequence().entropy % 2**31
     return bwd_cases.make(seed, heads=heads, **options)
+
+
+def macs(rows, bounded=True):
+    """The formula of op_kernel/chunk_kda_bwd_finalize.cpp for a chunk of `rows` rows."""
+    n = bwd_cases.mmad_rows
+    total = 128**3 + n(rows) * 128 * (128 + rows)
+    total += 2 * n(rows) * 128 * 128 + 4 * n(rows) * rows * 128
+    total += 2 * n(rows) * rows * rows
+    for start in range(0, rows, 16):
+        block = min(16, rows - start)
+        end = start + block
+        if bounded:
+            total += 4 * n(block) * 128 * end + 4 * n(end) * 128 * block
+        else:
+            total += 4 * (n(block) + block) * 128 * start + 4 * 16 * 128 * 128
+    return total

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.stages import bwd_cases, stage_runs
-from tests.stages.finalize_runs import OP, arguments, check, expected, fresh, head_major
+from tests.stages.finalize_runs import OP, arguments, check, expected, fresh, head_major, macs
 from tests.support import inputs
 from tests.support.aclnn import AclnnError
 from tests.support.bfloat16 import BF16
@@ -63,19 +63,6 @@ def test_same_bits_on_any_core_and_thread_count(lib):
     stage_runs.assert_same_bits(lib, OP, **arguments(case, "BSND", "BSND"))
 
 
-def macs(rows):
-    """The formula of op_kernel/chunk_kda_bwd_finalize.cpp for a chunk of `rows` rows."""
-    n = bwd_cases.mmad_rows
-    total = 128**3 + n(rows) * 128 * (128 + rows)
-    total += 2 * n(rows) * 128 * 128 + 4 * n(rows) * rows * 128
-    total += 2 * n(rows) * rows * rows
-    for start in range(0, rows, 16):
-        block = min(16, rows - start)
-        end = start + block
-        total += 4 * n(block) * 128 * end + 4 * n(end) * 128 * block
-    return total
-
-
 @pytest.mark.parametrize("tokens", (65, 128, 200))
 def test_instruction_counts(lib, tokens):
     case = bwd_cases.make(2, tokens=tokens, heads=2)
@@ -128,10 +115,6 @@ def test_refusals_name_the_argument(lib):
     case = bwd_cases.make(4, tokens=16, heads=2)
     batch, _, tokens = case.shape
     wrong = {
-        "safe_gate": dict(safe_gate=False),
-        "use_gate_in_kernel": dict(use_gate_in_kernel=False),
-        "use_exp2": dict(use_exp2=False),
-        "state_v_first": dict(state_v_first=True),
         "lower_bound": dict(lower_bound=-6.0),
         "allow_neg_eigval": dict(allow_neg_eigval=True, use_beta_sigmoid_in_kernel=False),
         "input_layout": dict(input_layout="TND"),

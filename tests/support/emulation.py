@@ -5,8 +5,8 @@
 It follows the kernels' algorithm (16-row blocks with one reference row each, or levels for gates
 without a bound, beta folded into the left operand, the regrouped state term, gate terms paired with
 the operands), and every one of these choices is a switch, so that a table can show what each of
-them buys. Dense, equal numbers of heads, head-major,
-bf16 tensors held as float32. The stages' names and results are those of the reference.
+them buys. Dense, head-major, bf16 tensors held as float32. The stages' names and results are those
+of the reference.
 """
 
 from dataclasses import dataclass
@@ -175,6 +175,11 @@ def is_bounded(x):
     return x.options.get("use_gate_in_kernel", True) and x.options.get("safe_gate", True)
 
 
+def _group(x):
+    """Value heads of one query/key head."""
+    return x.v.shape[1] // x.k.shape[1]
+
+
 def fwd_prepare(x, nm=REAL):
     """Stage 1 of an inputs.Inputs. gk is always in units of log2: use_exp2 changes no result."""
 
@@ -192,6 +197,7 @@ def fwd_prepare(x, nm=REAL):
     q_hat, k_hat = nm.store(q_hat), nm.store(k_hat)
     if not nm.fresh_operands:
         q_used, k_used = q_hat, k_hat
+    q_used, k_used = (reference.expand_heads(a, _group(x)) for a in (q_used, k_used))
     pick = reference._pick
     beta = cast(reference.effective_beta(cast(x.beta), **pick(options, reference.BETA_OPTIONS)))
     a = cast(
@@ -205,7 +211,7 @@ def fwd_prepare(x, nm=REAL):
     out["u"] = np.zeros_like(v)
     out["aqk"] = np.zeros(v.shape[:3] + (chunk,), nm.dtype)
     out["akk"] = np.zeros_like(out["aqk"])
-    for c in reference.chunks(q.shape[0], q.shape[2], chunk):
+    for c in reference.chunks(v.shape[0], v.shape[2], chunk):
         rows = c.stop - c.start
         at = (c.batch, slice(None), slice(c.start, c.stop))
         decays = a[at] * nm.dtype(reference.LOG2E)
@@ -304,12 +310,13 @@ def bwd_finalize(x, cache, dh, dv_scan, d_aqk, dq_raw, nm=REAL):
 
     scale, v_all, bounded = nm.dtype(x.scale), cast(x.v), is_bounded(x)
     q_hat, k_hat, beta, gk_all = (cache[n] for n in ("q_hat", "k_hat", "beta_eff", "gk"))
+    q_all, k_all = (reference.expand_heads(a, _group(x)) for a in (q_hat, k_hat))
     dq, dk, da = (np.zeros_like(gk_all) for _ in range(3))
     dv, dbeta = np.zeros_like(v_all), np.zeros_like(beta)
     for c in reference.chunks(q_hat.shape[0], q_hat.shape[2]):
         rows = c.stop - c.start
         at = (c.batch, slice(None), slice(c.start, c.stop))
-        q, k, v, gk, b = q_hat[at], k_hat[at], v_all[at], gk_all[at], beta[at][..., None]
+        q, k, v, gk, b = q_all[at], k_all[at], v_all[at], gk_all[at], beta[at][..., None]
         inverse, x_scan = cache["akk"][at][..., :rows], dv_scan[at]
         state, state_grad = cache["h"][c.batch, c.slot], dh[c.batch, c.slot]
         decay = np.exp2(gk)
@@ -325,8 +332,9 @@ def bwd_finalize(x, cache, dh, dv_scan, d_aqk, dq_raw, nm=REAL):
         else:
             relay = nm.product(cache["v_new"][at], _t(state_grad))
         dk_c = np.exp2(gk[:, -1:] - gk) * relay
-        dgk = q * dq_c - k * dk_c
-        dgk[:, -1] += decay[:, -1] * np.sum(state * state_grad, -1) + np.sum(k * dk_c, 1)
+        dgk = q * dq_c
+        dgk[:, -1] += decay[:, -1] * np.sum(state * state_grad, -1)
+        written = np.cumsum(k * dk_c, axis=1, dtype=nm.dtype)
 
         dw = -nm.product(x_scan, _t(state))
         dvb, dkb = nm.product(_t(inverse), x_scan), nm.product(_t(inverse), dw)
@@ -357,7 +365,13 @@ def bwd_finalize(x, cache, dh, dv_scan, d_aqk, dq_raw, nm=REAL):
         dbeta[at] = dbeta_c + np.sum(k_rows * k, -1)
         dgk = dgk + gate + k_gate
         da[at] = np.cumsum(dgk[:, ::-1], axis=1, dtype=nm.dtype)[:, ::-1]
+        da[at][:, 1:] += written[:, :-1]
 
+    # In the order of the value heads, in fp32.
+    dq, dk = (
+        np.add.reduce(a.reshape(q_hat.shape[:2] + (_group(x),) + a.shape[2:]), axis=2)
+        for a in (dq, dk)
+    )
     if cache["q_rstd"] is not None:
         dq = reference.l2norm_grad(dq, q_hat, cache["q_rstd"])
         dk = reference.l2norm_grad(dk, k_hat, cache["k_rstd"])
@@ -383,7 +397,7 @@ def bwd_finalize(x, cache, dh, dv_scan, d_aqk, dq_raw, nm=REAL):
 
 
 def results(x, nm=REAL):
-    """output, final_state and every gradient of an inputs.Inputs (equal heads, dense), by name."""
+    """output, final_state and every gradient of an inputs.Inputs (dense), by name."""
     cache = fwd_prepare(x, nm)
     cache["h"], cache["v_new"], final_state = fwd_h(
         cache["kg"], cache["w"], cache["u"], cache["gk"], x.initial_state, nm

@@ -208,6 +208,10 @@ def _draw_gate(seed, shape, gate, decay):
     if gate != "activated":
         low, high = GATES[gate][decay]
         a_log = (0.3 * stream(seed, "a_log").standard_normal(heads)).astype(np.float32)
+        if decay == "extreme":
+            # With rates of their own, gradients of the gate would be e^-15 and more apart from head
+            # to head, and one head alone would stand for all of them in a norm.
+            a_log[:] = 0
         dt_bias = (low + (high - low) * place).astype(np.float32)
         return round_bf16(tokens.standard_normal(shape)), a_log, dt_bias
     if decay == "steps":

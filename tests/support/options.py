@@ -15,15 +15,6 @@ import numpy as np
 from tests.support import chain, emulation, inputs, metrics, reference
 from tests.support.bfloat16 import round_bf16
 
-# Options that the op still refuses: {name: the changes of a Setup that ask for it}. A test fails
-# when one of them works, so that it is taken out here, the one place that knows.
-PENDING = {
-    "gates without a bound": {"gate": ("softplus", "activated")},
-    "use_exp2": {"use_exp2": (False,)},
-    "state_v_first": {"state_v_first": (True,)},
-    "allow_neg_eigval": {"beta": ("neg_eigval",)},
-}
-
 # Every option away from the core set-up, one at a time: for tables.
 OPTIONS = {
     "core set-up": {},
@@ -101,15 +92,6 @@ class Setup:
     @property
     def cu_seqlens(self):
         return None if self.lengths is None else [0, *itertools.accumulate(self.lengths)]
-
-    @property
-    def refused(self):
-        """The names in PENDING that this set-up asks for."""
-        return [
-            name
-            for name, changes in PENDING.items()
-            if all(getattr(self, field) in values for field, values in changes.items())
-        ]
 
 
 def inputs_of(s):

@@ -332,8 +332,13 @@ def bwd_finalize(
         # Between chunks: o reads the entry state, the exit state reads kg.
         dq_c = scale * decay * dq_raw[at]
         dk_c = decay_factor(gk[at][:, -1:] - gk[at], use_exp2) * (v_new[at] @ transpose(state_grad))
-        dgk = qc * dq_c - kc * dk_c
-        dgk[:, -1] += decay[:, -1] * np.sum(state * state_grad, -1) + np.sum(kc * dk_c, 1)
+        # A row that wrote into the exit state decays from the next row on: k dk1 of the rows before
+        # t belong to da_t. As -k dk1 in dgk and the sum of all in its last row, as the chain rule
+        # has it, they would leave nothing of small terms, not even in float64.
+        written = np.zeros_like(dk_c)
+        written[:, 1:] = np.cumsum(kc * dk_c, axis=1)[:, :-1]
+        dgk = qc * dq_c
+        dgk[:, -1] += decay[:, -1] * np.sum(state * state_grad, -1)
 
         # w and u.
         dw = -x @ transpose(state)
@@ -360,7 +365,7 @@ def bwd_finalize(
         dk[at] = dk_c + bc * k_rows + k_columns + d_diagonal * qc
         dbeta[at] = dbeta_c + np.sum(k_rows * kc, -1)
         dgk = dgk + qc * q_rows + kc * (bc * k_rows - k_columns)
-        da[at] = np.cumsum(dgk[:, ::-1], axis=1)[:, ::-1]
+        da[at] = np.cumsum(dgk[:, ::-1], axis=1)[:, ::-1] + written
 
     dq, dk = (x.reshape(batch, key_heads, groups, tokens, k_dim).sum(2) for x in (dq, dk))
     if q_rstd is not None:

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""npu_chunk_kda with gates that have no bound: results and every gradient against float64."""
+
+import mindspore as ms
+import numpy as np
+import pytest
+
+from tests.support import chain, inputs, metrics
+
+UNBOUNDED = tuple(
+    (gate, decay) for gate in ("softplus", "activated") for decay in inputs.GATES[gate]
+)
+
+
+def check(x, layout="BSND", **overrides):
+    got, want = chain.results(x, layout, **overrides), x.results()
+    for name, value in got.items():
+        if want[name] is None:
+            assert value is None, name
+        else:
+            assert np.all(np.isfinite(value)), name
+    metrics.check_all(got, want, metrics.limits(), x.upstream_norm(), x.case)
+
+
+@pytest.mark.parametrize(("gate", "decay"), UNBOUNDED)
+@pytest.mark.parametrize("loss", inputs.LOSSES)
+def test_decays_and_losses(gate, decay, loss):
+    seed = np.random.SeedSequence().entropy % 2**31
+    x = inputs.make_inputs(
+        seed, tokens=130, heads=8, gate=gate, decay=decay, loss=loss, initial_state=True
+    )
+    check(x)
+
+
+@pytest.mark.parametrize("gate", tuple(inputs.GATES))
+@pytest.mark.parametrize("key_heads", (1, 2, 3))
+def test_grouped_heads(gate, key_heads):
+    seed = np.random.SeedSequence().entropy % 2**31
+    check(
+        inputs.make_inputs(
+            seed, batch=2, tokens=70, heads=6, key_heads=key_heads, gate=gate, decay="mixed"
+        ),
+        "BNSD",
+    )
+
+
+@pytest.mark.parametrize("gate", tuple(inputs.GATES))
+def test_nats_and_beta_up_to_two(gate):
+    seed = np.random.SeedSequence().entropy % 2**31
+    x = inputs.make_inputs(
+        seed, tokens=100, heads=4, gate=gate, decay="medium", beta="neg_eigval", use_exp2=False
+    )
+    check(x, gate_dtype=ms.float32)
