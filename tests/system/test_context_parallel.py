@@ -33,19 +33,30 @@ CUTS = {"on": ON_GRID, "off": OFF_GRID}
 NAMES = ("output", "final_state", "dq", "dk", "dv", "dg", "dbeta", "da_log", "ddt_bias", "dh0")
 # Twice the worst of decays lasting, weak and mixed, in percent: a state that lives across ranks.
 LIMITS = {
-    "on": dict(zip(NAMES, (0.53, 0.5, 0.53, 0.9, 0.57, 0.7, 0.7, 1.9, 0.55, 0.56))),
+    "on": dict(zip(NAMES, (0.53, 0.5, 0.53, 0.9, 0.57, 0.7, 0.7, 2.2, 0.55, 0.56))),
     "off": dict(zip(NAMES, (1.05, 0.95, 0.9, 1.25, 1.1, 1.25, 1.25, 3.4, 0.95, 0.9))),
 }
 # Cuts on the grid and a state that does not outlive a rank: next to nothing is left.
 FADED = 0.05
 
 
-def check(got, want, limits):
+def da_log_scale(x, want):
+    """da_log of the safe gate sums T * K terms a head, and may cancel. Over 40 seeds two runs
+    differed by up to 5 % of the root of the terms' squares: their errors go together. Three times
+    that root is the least scale on which da_log is judged."""
+    terms = want["dg"] * (x.g + x.dt_bias[None, :, None, :])
+    return max(metrics.norm(want["da_log"]), 3 * metrics.norm(terms))
+
+
+def check(got, want, limits, x=None):
+    """``x``: with the safe gate, to judge da_log on its own scale."""
     errors = {
         name: 100 * metrics.relative_l2(got[name], want[name])
         for name in NAMES
         if want.get(name) is not None
     }
+    if x is not None:
+        errors["da_log"] *= metrics.norm(want["da_log"]) / da_log_scale(x, want)
     print({name: f"{error:.3f}" for name, error in errors.items()})
     for name, error in errors.items():
         assert error <= limits[name], (name, error, limits[name])
@@ -64,8 +75,9 @@ def test_dense(count, kind, keep):
     decay = ("lasting", "weak", "mixed")[number % 3]
     layout = grid.LAYOUTS[number // 2 % 2]
     x = inputs.make_inputs(5000 + number, tokens=TOKENS, decay=decay, initial_state=number % 4 != 1)
-    got = split_runs.results(x, layout, CUTS[kind][count], keep=keep)
-    check(got, unsplit(x, layout), LIMITS[kind])
+    v_first = bool(number // 3 % 2)
+    got = split_runs.results(x, layout, CUTS[kind][count], keep=keep, state_v_first=v_first)
+    check(got, unsplit(x, layout), LIMITS[kind], x)
     want = x.results()
     metrics.check_all(got, want, grid.limits(x, want), x.upstream_norm(), x.case)
 
@@ -91,8 +103,9 @@ def test_packed(count, kind, keep):
         initial_state=number % 5 != 1,
         cu_seqlens=PACKED[kind],
     )
-    got = split_runs.results(x, layout, CUTS[kind][count], keep=keep)
-    check(got, unsplit(x, layout), LIMITS[kind])
+    v_first = bool(number % 2)
+    got = split_runs.results(x, layout, CUTS[kind][count], keep=keep, state_v_first=v_first)
+    check(got, unsplit(x, layout), LIMITS[kind], x)
     want = x.results()
     metrics.check_all(got, want, grid.limits(x, want), x.upstream_norm(), x.case)
 
@@ -124,7 +137,7 @@ def test_the_first_rank_and_ranks_without_tokens_change_no_bit():
     alone = split_runs.results(x, "BSND", [0, 0, TOKENS, TOKENS])
     for name in set(NAMES) - {"final_state", "dh0"}:
         assert np.array_equal(alone[name], want[name]), name
-    check(alone, want, LIMITS["on"])
+    check(alone, want, LIMITS["on"], x)
 
 
 @pytest.mark.parametrize("decay", ["lasting", "mixed"])
@@ -142,7 +155,39 @@ def test_keeping_less_changes_nothing(decay):
             assert np.array_equal(again[name], want[name]), name
             if exact:
                 assert np.array_equal(akk[name], want[name]), name
-        check(akk, want, LIMITS["off"])
+        check(akk, want, LIMITS["off"], x)
+
+
+@pytest.mark.parametrize("cu_seqlens", [None, PACKED["off"]])
+def test_v_first_states_change_no_bit(cu_seqlens):
+    x = inputs.make_inputs(
+        5350, tokens=TOKENS, decay="lasting", initial_state=True, cu_seqlens=cu_seqlens
+    )
+    want, got = (
+        split_runs.results(x, "BSND", OFF_GRID[4], state_v_first=v_first)
+        for v_first in (False, True)
+    )
+    for name in NAMES:
+        assert np.array_equal(got[name], want[name]), name
+
+
+def test_gk_in_nats():
+    """Through the summaries as well: gk in another unit is another fp32 number, no more."""
+    x = inputs.make_inputs(5370, tokens=TOKENS, decay="weak", initial_state=True)
+    got = split_runs.results(x, "BSND", OFF_GRID[4], use_exp2=False)
+    check(got, unsplit(x, "BSND"), LIMITS["off"], x)
+    assert not np.array_equal(got["dq"], split_runs.results(x, "BSND", OFF_GRID[4])["dq"])
+
+
+@pytest.mark.parametrize("keep", split_runs.sequence_split.KEEP)
+@pytest.mark.parametrize("gate", [g for g in inputs.GATES if g != "safe"])
+def test_other_gates_and_grouped_heads(gate, keep):
+    x = inputs.make_inputs(
+        5380, tokens=TOKENS, heads=4, key_heads=2, gate=gate, initial_state=True,
+        beta="neg_eigval", cu_seqlens=PACKED["off"],
+    )  # fmt: skip
+    got = split_runs.results(x, "TND", OFF_GRID[3], keep=keep, state_v_first=True)
+    check(got, unsplit(x, "TND"), {name: 2 * limit for name, limit in LIMITS["off"].items()})
 
 
 def test_no_initial_state_and_no_loss_on_the_final_state():
@@ -150,7 +195,7 @@ def test_no_initial_state_and_no_loss_on_the_final_state():
     got = split_runs.results(x, "BSND", OFF_GRID[4])
     want = unsplit(x, "BSND")
     assert got["dh0"] is None and want["dh0"] is None
-    check(got, want, LIMITS["off"])
+    check(got, want, LIMITS["off"], x)
 
 
 def test_no_tokens_at_all():

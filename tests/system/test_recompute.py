@@ -2,16 +2,19 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """disable_recompute=False keeps the inputs alone; its gradients have the saved mode's bits."""
 
+from dataclasses import replace
+
 import mindspore as ms
 import numpy as np
 import pytest
+from hypothesis import given
 
 import hyper_parallel_kda as kda
 from benchmarks import memory
 from hyper_parallel_kda import chunk_kda_autograd as autograd
 from hyper_parallel_kda import stage_table as table
-from tests.support import chain, inputs
-from tests.system import grid
+from tests.support import chain, inputs, options, profiles
+from tests.system import grid, test_options
 
 
 def assert_same(saved, again):
@@ -36,15 +39,28 @@ def test_gradients_have_the_bits_of_the_saved_mode(tokens, decay):
     compare_modes(grid.with_loss(x, loss), layout)
 
 
-@pytest.mark.parametrize("layout", grid.LAYOUTS)
-@pytest.mark.parametrize("l2norm", [False, True])
-@pytest.mark.parametrize("beta", inputs.BETAS)
-@pytest.mark.parametrize("state", [False, True])
-def test_every_option(layout, l2norm, beta, state):
-    x = inputs.make_inputs(
-        41, batch=2, tokens=70, decay="medium", beta=beta, l2norm=l2norm, initial_state=state
-    )
-    compare_modes(x, layout)
+def compare_setups(setup, **changes):
+    """The set-up, and with the changes: the same bits. Both come K-first and head-major."""
+    x = options.inputs_of(setup)
+    assert_same(options.results(setup, x), options.results(replace(setup, **changes), x))
+
+
+@pytest.mark.parametrize("lengths", [None, (1, 64, 0, 65)], ids=["dense", "packed"])
+@pytest.mark.parametrize("name", options.OPTIONS)
+def test_every_option(name, lengths):
+    changes = {**options.CORE, **options.OPTIONS[name], "lengths": lengths, "recompute": False}
+    setup = options.Setup(seed=41, batch=2, tokens=70, **changes)
+    if not setup.refused:
+        compare_setups(setup, recompute=True)
+
+
+@profiles.bounded(15)
+@given(test_options.setups())
+def test_random_combinations(setup):
+    """Recomputed or saved, and with states in either order."""
+    compare_setups(setup, recompute=not setup.recompute)
+    if not options.PENDING:
+        compare_setups(setup, state_v_first=not setup.state_v_first)
 
 
 @pytest.mark.parametrize("layout", table.LAYOUTS)
