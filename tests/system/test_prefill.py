@@ -31,12 +31,16 @@ def parts(x, cut):
     ]
 
 
-def two_calls(x, layout, cut, **options):
-    """Every result by name; one gradient goes through both calls."""
+def two_calls(x, layout, cut, v_first=False, **options):
+    """Every result by name, K first; one gradient goes through both calls."""
+    options["state_v_first"] = v_first
     first, second = parts(x, cut)
     named = [chain.tensors(part, layout, beta_dtype=ms.float32) for part in (first, second)]
     d_o = [chain.tensor(np.swapaxes(part.d_o, 1, 2)) for part in (first, second)]
     dht = chain.tensor(x.dht)
+    if v_first:
+        dht = split_runs.flip(dht)
+        named[0]["initial_state"] = split_runs.flip(named[0]["initial_state"])
     per_part = chain.PER_TOKEN
     shared = ("a_log", "dt_bias", "initial_state")
 
@@ -65,15 +69,18 @@ def two_calls(x, layout, cut, **options):
         out[grad_of[name]] = np.concatenate(both, 2)
     for name, grad in zip(shared, grads[-3:], strict=True):
         out[grad_of[name]] = chain.array(grad)
+    if v_first:
+        for name in split_runs.STATES:
+            out[name] = np.swapaxes(out[name], -1, -2)
     return out
 
 
 @pytest.mark.parametrize("cut", CUTS)
-@pytest.mark.parametrize("recompute", [False, True])
-def test_two_calls_equal_one(cut, recompute):
+@pytest.mark.parametrize("recompute, v_first", [(False, False), (True, False), (True, True)])
+def test_two_calls_equal_one(cut, recompute, v_first):
     x = case()
     layout = ("BSND", "BNSD")[cut % 2]
-    got = two_calls(x, layout, cut, disable_recompute=not recompute)
+    got = two_calls(x, layout, cut, v_first, disable_recompute=not recompute)
     want = chain.results(x, layout, beta_dtype=ms.float32)
     errors = {name: 100 * metrics.relative_l2(got[name], value) for name, value in want.items()}
     print(errors)
