@@ -133,6 +133,15 @@ def _bwd_finalize():
     yield _case("bwd_finalize", "no norm", 1, "BSND", ("q_rstd", "k_rstd", "dt_bias"), fp32,
                 tokens=33, batch=2)  # fmt: skip
     yield _case("bwd_finalize", "many chunks", 2, tokens=64 * 18, heads=1, cast=fp32)
+    # Gates without a bound; a core whose first chunk is a tail; groups on one core and on several.
+    yield _case("bwd_finalize", "softplus", 2, tokens=145, heads=3, cast={"raw_g": BF16},
+                safe_gate=False, **sigmoid)  # fmt: skip
+    yield _case("bwd_finalize", "softplus, tail first", 4, "BSND", ("dt_bias",), fp32, tokens=81,
+                safe_gate=False)  # fmt: skip
+    yield _case("bwd_finalize", "activated, groups", 1, drop=("a_log", "dt_bias"), tokens=100,
+                heads=6, key_heads=2, cast=fp32, use_gate_in_kernel=False, use_exp2=False,
+                state_v_first=True)  # fmt: skip
+    yield _case("bwd_finalize", "groups", 2, tokens=70, heads=6, key_heads=2, cast=fp32)
 
 
 def _packed():
