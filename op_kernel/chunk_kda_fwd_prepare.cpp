@@ -14,9 +14,9 @@
 //   32 * 16 * 128 * b (b + 1) / 2   scores of q and k together
 //   + max(R, 16 if R = 1) * 256 * R   w and u
 // which is 655,360 + 1,048,576 for a full chunk. A gate without a bound takes its diagonal blocks
-// in five products, one a level (common/level_decay.h):
-//   32 * 16 * 128 * (b (b - 1) / 2 + 5 b)
-// for the scores, 1,703,936 in a full chunk. With preciseRelay Akk diag(beta) is a sum of two bf16
+// in four products, one a level (common/level_decay.h):
+//   32 * 16 * 128 * (b (b - 1) / 2 + 4 b)
+// for the scores, 1,441,792 in a full chunk. With preciseRelay Akk diag(beta) is a sum of two bf16
 // numbers, hence two products for w and u, u stays in fp32, and what bf16 leaves of kg and k_hat
 // comes out, too.
 #include "kernel_operator.h"

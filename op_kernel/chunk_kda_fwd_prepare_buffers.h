@@ -56,7 +56,7 @@ protected:
     static constexpr uint32_t kTileFloats = 3 * 64 * 128 + kHalf * 128;
     static constexpr uint32_t kScaledPowFloats = kRowBlocks * 128;
     static constexpr uint32_t kMaskFloats = kMaskBytes / sizeof(float);
-    static_assert(kLevels + 1 == FwdPrepareSpace::kLevelCount, "levels, and the diagonal");
+    static_assert(kLevels == FwdPrepareSpace::kLevelCount, "one product a level");
     static constexpr uint32_t kLevelMaskFloats =
         DiagonalMasks::kCount * DiagonalMasks::kBytes / sizeof(float);
     static constexpr uint32_t kSmallFloats = DecayVectors::kFloats + kScaledPowFloats + 64 * 8 +
@@ -253,7 +253,7 @@ protected:
     Tile rstd_;  // of k, then of q
     Tile betaRow_;
     Tile negBeta_;
-    Tile diagonals_;  // of two units, see HasExactDiagonal
+    Tile diagonals_;  // of two units, see HasOwnDiagonal
     Tile one_;
     Tile bound_;
     Tile negRate_;

@@ -26,10 +26,10 @@ struct FwdPrepareSpace {
     static constexpr int64_t kQueryScores = kBetaInverse + 64 * 64 * 2;      // fp32 64 x 64
     static constexpr int64_t kKeyScores = kQueryScores + 64 * 64 * 4;
     static constexpr int64_t kBoundedBytes = kKeyScores + 64 * 64 * 4;
-    // Without a bound (common/level_decay.h): operands q F and k F of every level and q, k for the
-    // diagonal, laid out like the row operands; and of each of the five the scores in the diagonal
-    // blocks, fp32, 16 rows of q and 16 of k a block.
-    static constexpr int64_t kLevelCount = 5;
+    // Without a bound (common/level_decay.h): operands q F and k F of every level, laid out like
+    // the row operands; and of every level the scores in the diagonal blocks, fp32, 16 rows of q
+    // and 16 of k a block.
+    static constexpr int64_t kLevelCount = 4;
     static constexpr int64_t kLevelOperands = kBoundedBytes;
     static constexpr int64_t kLevelScores = kLevelOperands + kLevelCount * kRowOperandBytes;
     static constexpr int64_t kLevelScoreBytes = 128 * 16 * 4;

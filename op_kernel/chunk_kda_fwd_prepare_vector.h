@@ -88,7 +88,7 @@ private:
 
         ToFloat(hat, raw[64 * 128], rows);
         WriteHat(unit, gm_.qHat, hat, rstd_[64], padded);
-        if (HasExactDiagonal(rows)) {
+        if (HasOwnDiagonal(rows)) {
             MakeDiagonal(diagonal, hat, raw, rows);
         }
         input_.FreeTensor(raw);
@@ -191,16 +191,22 @@ private:
         }
     }
 
-    // A short chunk has so few scores that one small inner product can be much of what is left of
-    // its output, with the rounding of all its operands: there <q_i, k_i> is taken in fp32.
-    __aicore__ static inline bool HasExactDiagonal(int32_t rows) { return rows <= kBlockRows; }
+    // Whether <q_i, k_i> is taken in fp32. The levels of a gate without a bound leave the diagonal
+    // out. And a short chunk has so few scores that one small inner product can be much of what is
+    // left of its output, with the rounding of all its operands.
+    __aicore__ inline bool HasOwnDiagonal(int32_t rows) const {
+        return !isBounded_ || rows <= kBlockRows;
+    }
 
     // diagonal[i] = scale <q_i, k_i>
     __aicore__ inline void MakeDiagonal(const Tile& diagonal, const Tile& query, const Bf16& rawKey,
                                         int32_t rows) {
-        ToFloat(product_, rawKey, rows);
-        TileMul(product_, product_, query, rows);
-        SumHalfRows(sums_, product_, rows);
+        for (int32_t first = 0; first < rows; first += kHalf) {
+            const int32_t count = rows - first < kHalf ? rows - first : kHalf;
+            ToFloat(product_, rawKey[first * 128], count);
+            TileMul(product_, product_, query[first * 128], count);
+            SumHalfRows(sums_[first], product_, count);
+        }
         TileAdd<64>(diagonal, sums_, sums_[64], 1);
         TileMuls<64>(diagonal, diagonal, tiling_.scale, 1);
         if (tiling_.normalize != 0) {
@@ -302,23 +308,18 @@ private:
         }
     }
 
-    // x F for every level and x itself, x being k (second = 1) or q.
+    // x F for every level, x being k (second = 1) or q.
     __aicore__ inline void WriteLevelOperands(int64_t space, int64_t second, const Tile& x,
                                               int32_t padded) {
-        for (int32_t level = 0; level <= kLevels; ++level) {
+        for (int32_t level = 0; level < kLevels; ++level) {
             const int64_t operand =
                 space + FwdPrepareSpace::kLevelOperands + level * FwdPrepareSpace::kRowOperandBytes;
-            if (level < kLevels) {
-                LevelExponents<128>(keyN_, factorP_, level, padded);
-                TileExp(keyN_, keyN_, padded);
-            }
+            LevelExponents<128>(keyN_, factorP_, level, padded);
+            TileExp(keyN_, keyN_, padded);
             for (int32_t first = 0; first < padded; first += kHalf) {
                 const int32_t count = padded - first < kHalf ? padded - first : kHalf;
-                if (level < kLevels) {
-                    TileMul(product_, x[first * 128], keyN_[first * 128], count);
-                }
-                EmitRowOperand(operand, second, level < kLevels ? product_ : x[first * 128], first,
-                               count);
+                TileMul(product_, x[first * 128], keyN_[first * 128], count);
+                EmitRowOperand(operand, second, product_, first, count);
             }
         }
     }
@@ -375,20 +376,20 @@ private:
         LoadScores(queryScores, WorkspaceFloat(space, FwdPrepareSpace::kQueryScores), rows);
         LoadScores(keyScores, WorkspaceFloat(space, FwdPrepareSpace::kKeyScores), rows);
         if (!isBounded_) {
-            LoadLevelScores(factorP_, space, 0, kLevels + 1, rows);
-            LoadLevelScores(product_, space, 1, kLevels, rows);
+            LoadLevelScores(factorP_, space, 0, rows);
+            LoadLevelScores(product_, space, 1, rows);
         }
         LoadBeta(unit, rawBeta);
         SyncPipes<AscendC::HardEvent::MTE2_V>();
         MakeBeta(unit, rawBeta, wideBeta);
         if (!isBounded_) {
-            TakeDiagonalBlocks(queryScores, factorP_, kLevels + 1, rows);
-            TakeDiagonalBlocks(keyScores, product_, kLevels, rows);
+            TakeDiagonalBlocks(queryScores, factorP_, rows);
+            TakeDiagonalBlocks(keyScores, product_, rows);
         }
 
         KeepMasked(queryScores, belowOrDiagonal_, queryScores, rows);
         TileMuls<64>(queryScores, queryScores, tiling_.scale, rows);
-        if (HasExactDiagonal(rows)) {
+        if (HasOwnDiagonal(rows)) {
             PutDiagonal(queryScores, diagonal, rows);
         }
         const int64_t offset = ValueOffset(unit, 64);
@@ -450,11 +451,11 @@ private:
         }
     }
 
-    // The diagonal blocks of the first `levels` levels, of q (second = 0) or k: [64,16] each.
+    // The diagonal blocks of every level, of q (second = 0) or k: [64,16] each.
     __aicore__ inline void LoadLevelScores(const Tile& scores, int64_t space, int64_t second,
-                                           int32_t levels, int32_t rows) {
+                                           int32_t rows) {
         const uint32_t blockBytes = kBlockRows * kBlockRows * sizeof(float);
-        for (int32_t level = 0; level < levels; ++level) {
+        for (int32_t level = 0; level < kLevels; ++level) {
             AscendC::DataCopyExtParams params;
             params.blockCount = static_cast<uint16_t>((rows + kBlockRows - 1) / kBlockRows);
             params.blockLen = blockBytes;
@@ -473,7 +474,7 @@ private:
 
     __aicore__ inline void PutDiagonal(const Tile& scores, const Tile& diagonal, int32_t rows) {
         const Tile& column = factorP_;
-        SpreadColumn(column, diagonal, kBlockRows);
+        SpreadColumn(column, diagonal, rows);
         AscendC::Select(scores, diagonal_, column, scores,
                         AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, kFullMask,
                         static_cast<uint8_t>(rows),
@@ -482,12 +483,12 @@ private:
     }
 
     // From each level the pairs that are its own, all together to their places in the chunk's
-    // scores; above the diagonal anything. `levels` is overwritten. No barrier at the end.
-    __aicore__ inline void TakeDiagonalBlocks(const Tile& scores, const Tile& levels, int32_t count,
+    // scores; on and above the diagonal anything. `levels` is overwritten. No barrier at the end.
+    __aicore__ inline void TakeDiagonalBlocks(const Tile& scores, const Tile& levels,
                                               int32_t rows) {
         const int32_t blocks = (rows + kBlockRows - 1) / kBlockRows;
         const uint8_t repeats = static_cast<uint8_t>(blocks * kBlockRows * kBlockRows / kLanes);
-        for (int32_t level = 1; level < count; ++level) {
+        for (int32_t level = 1; level < kLevels; ++level) {
             AscendC::Select(levels, levelMasks_[level * DiagonalMasks::kBytes],
                             levels[level * 64 * kBlockRows], levels,
                             AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, kFullMask, repeats,

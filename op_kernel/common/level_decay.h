@@ -96,14 +96,13 @@ __aicore__ inline void MakeLevelVectors(const Tile& vectors, const Tile& sums) {
     TileExp(reference, reference, 2 * kRowBlocks);
 }
 
-// The pairs of each level, and behind them the diagonal, as masks of
+// The pairs of each level, as masks of
 //   kColumns = 64: a 64 x 64 tile of all pairs of a chunk;
 //   kColumns = 16: its four diagonal blocks, one below the other.
 template <int32_t kColumns>
 struct LevelMasks {
     static_assert(kColumns == 16 || kColumns == 64, "a tile of 64 lanes a repeat");
-    static constexpr int32_t kDiagonal = kLevels;
-    static constexpr int32_t kCount = kLevels + 1;
+    static constexpr int32_t kCount = kLevels;
     static constexpr int32_t kBytes = 64 * kColumns / 8;  // of one mask
     static constexpr int32_t kScratchFloats = 4 * 64 + 64 * kBlockRows;
 
@@ -134,7 +133,6 @@ struct LevelMasks {
             TileAdds<64>(partner, partner, 1.0f, 1);
             CompareRows(masks[level * kBytes], partner, half, rowOf);
         }
-        CompareRows(masks[kDiagonal * kBytes], place, place, rowOf);
     }
 
 private:

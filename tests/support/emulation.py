@@ -223,7 +223,7 @@ def fwd_prepare(x, nm=REAL):
         out["gk"][at] = gk
         out["akk"][at][..., :rows] = nm.store(inverse)
         scores = scale * nm.scores(qc, kc, decays, bound)
-        if rows <= BLOCK:  # a short chunk's diagonal is never rounded on its way
+        if bound is None or rows <= BLOCK:  # the diagonal is never rounded on its way
             scores[:, range(rows), range(rows)] = scale * np.sum(qc * kc, -1)
         out["aqk"][at][..., :rows] = nm.store(scores)
         if nm.fold_beta:
