@@ -14,6 +14,7 @@ these pairs, so that what disturbs the machine disturbs both sides.
 import argparse
 import ctypes
 import datetime
+import functools
 import os
 import shlex
 import sys
@@ -28,6 +29,15 @@ FORWARD_FLOP = 188_416  # a token and head, K = V = 128, chunks of 64
 TRAINING_FLOP = 565_248  # forward and backward
 
 
+@functools.cache
+def _set_up(ms):
+    """Once a process: MindSpore refuses to be told twice."""
+    ms.set_device("CPU")
+    # Else MindSpore's dispatch and kernel threads spin on the cores that the op's threads need.
+    ms.runtime.launch_blocking()
+    ms.runtime.dispatch_threads_num(1)
+
+
 class Kernels:
     """Calls of the stages and of the whole op on one set of inputs."""
 
@@ -38,10 +48,7 @@ class Kernels:
         from hyper_parallel_kda import loader
         from tests.support import chain
 
-        ms.set_device("CPU")
-        # Else MindSpore's dispatch and kernel threads spin on the cores that the op's threads need.
-        ms.runtime.launch_blocking()
-        ms.runtime.dispatch_threads_num(1)
+        _set_up(ms)
         self.kda, self.chain, self.ms, self.x = kda, chain, ms, x
         self.named = chain.tensors(x)
         self.set_threads = ctypes.CDLL(loader.op_library_path()).ascendSimSetThreads
@@ -53,6 +60,7 @@ class Kernels:
         """Stage name -> call, with the inputs that the chain would give it."""
         kda, x, n = self.kda, self.x, self.named
         gates = self.chain.gate_options()
+        gates.update({name: x.options[name] for name in gates if name in x.options})
 
         def prepare():
             return kda.npu_chunk_kda_fwd_prepare(
@@ -65,8 +73,7 @@ class Kernels:
                 layout="BSND",
                 a_log=n["a_log"],
                 dt_bias=n["dt_bias"],
-                **x.options,
-                **gates,
+                **{**x.options, **gates},
             )
 
         gk, aqk, akk, w, u, qg, kg, qg_scaled, q_hat, k_hat, q_rstd, k_rstd, beta = prepare()

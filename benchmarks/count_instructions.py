@@ -18,6 +18,7 @@ from tests.support import inputs
 
 CHUNK = 64
 SOLVE = "1"  # the TRACE region of the triangular solve
+GATED = ("fwd_prepare", "bwd_finalize")  # stages that do other work under other gates
 
 
 def counters(library, call):
@@ -32,6 +33,19 @@ def counters(library, call):
     return kernel
 
 
+def row(title, counts, units):
+    solve = counts["regions"].get(SOLVE, {"vector_instructions": 0, "vector_repeats": 0})
+    vectors = counts["vector_instructions"] - solve["vector_instructions"]
+    repeats = counts["vector_repeats"] - solve["vector_repeats"]
+    mean = f"{repeats / vectors:.1f}" if vectors else "-"
+    in_solve = solve["vector_instructions"] / units
+    scalars = (counts["scalar_reads"] + counts["scalar_writes"]) / units
+    return (
+        f"| {title} | {counts['mmad_macs'] / units:,.0f} | {vectors / units:.1f} | {mean} "
+        f"| {in_solve:.1f} | {scalars:.1f} |"
+    )
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--heads", type=int, default=4)
@@ -39,26 +53,20 @@ def main(arguments=None):
     args = parser.parse_args(arguments)
     from hyper_parallel_kda import loader
 
-    x = inputs.make_inputs(0, 1, args.tokens, args.heads, decay="medium", initial_state=True)
-    kernels = Kernels(x)
     library = ctypes.CDLL(loader.op_library_path())
     chunk_heads = args.heads * -(-args.tokens // CHUNK)
     print(f"B=1 H={args.heads} T={args.tokens}, a chunk-head (merge: a head and rank)\n")
     print("| stage | MACs | vector instructions | mean repeats | in the solve | scalar accesses |")
     print("|---|---|---|---|---|---|")
-    for name, call in kernels.stages.items():
-        c = counters(library, call)
-        units = args.heads if name == "merge_fwd_bwd" else chunk_heads
-        solve = c["regions"].get(SOLVE, {"vector_instructions": 0, "vector_repeats": 0})
-        vectors = c["vector_instructions"] - solve["vector_instructions"]
-        repeats = c["vector_repeats"] - solve["vector_repeats"]
-        mean = f"{repeats / vectors:.1f}" if vectors else "-"
-        in_solve = solve["vector_instructions"] / units
-        scalars = (c["scalar_reads"] + c["scalar_writes"]) / units
-        print(
-            f"| {name} | {c['mmad_macs'] / units:,.0f} | {vectors / units:.1f} | {mean} "
-            f"| {in_solve:.1f} | {scalars:.1f} |"
+    for gate in inputs.GATES:
+        x = inputs.make_inputs(
+            0, 1, args.tokens, args.heads, gate=gate, decay="medium", initial_state=True
         )
+        for name, call in Kernels(x).stages.items():
+            if gate == "safe" or name in GATED:
+                units = args.heads if name == "merge_fwd_bwd" else chunk_heads
+                title = name if gate == "safe" else f"{name}, {gate} gate"
+                print(row(title, counters(library, call), units))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,14 @@ import pytest
 
 from tests.support import chain, inputs
 
-GATES = (("safe", "weak"), ("safe", "mixed"), ("safe", "bound"))
+GATES = (
+    ("safe", "weak"),
+    ("safe", "mixed"),
+    ("safe", "bound"),
+    ("softplus", "medium"),
+    ("activated", "mixed"),
+    ("activated", "steps"),
+)
 
 
 @pytest.mark.parametrize("gate, decay", GATES)
