@@ -75,6 +75,9 @@ class Setup:
     recompute: bool = False
     gate_dtype: str = "bfloat16"
     loss: str = "both"
+    scale: float = 128**-0.5
+    epsilon: float = 1e-6
+    activated_safe_gate: bool = False  # safe_gate=True, which an activated gate does not look at
 
     def __str__(self):
         """What differs from the defaults: the core set-up."""
@@ -115,13 +118,17 @@ def inputs_of(s):
     )
     if s.gate == "safe":
         x.options["lower_bound"] = s.lower_bound
+    if s.gate == "activated":
+        x.options["safe_gate"] = s.activated_safe_gate
+    if s.l2norm:
+        x.options["epsilon"] = s.epsilon
     if s.state == "bfloat16":
         x = replace(x, initial_state=round_bf16(x.initial_state))
     if s.dt_bias == "none" and x.dt_bias is not None:
         # The decay's range goes into the gate itself, or every channel would be in the middle.
         g = round_bf16(x.g + x.dt_bias[None, :, None, :])
         x = replace(x, g=g, dt_bias=None)
-    return replace(x, case=str(s))
+    return replace(x, scale=s.scale, case=str(s))
 
 
 def swapped(state):

@@ -50,6 +50,9 @@ def setups(draw):
         recompute=draw(st.booleans()),
         gate_dtype=draw(st.sampled_from(["bfloat16", "float32"])),
         loss=draw(st.sampled_from(inputs.LOSSES)),
+        scale=draw(st.sampled_from([128**-0.5, 128**-0.5, 1.0, -0.3, 1e-3])),
+        epsilon=draw(st.sampled_from([1e-6, 1e-6, 0.0, 1.0])),
+        activated_safe_gate=draw(st.booleans()),
     )
 
 
