@@ -110,10 +110,8 @@ def kept_by_saving_everything(tokens, heads, gate, mode):
 
 def _print_kept(heads):
     tokens = 1024
-    print("Bytes a token and head between forward and backward (the initial state, a_log and")
-    print(
-        "dt_bias, which do not grow with T, are left out; all inputs count as kept by this op):\n"
-    )
+    print("Bytes a token and head between forward and backward, inputs that are kept among them;")
+    print("initial state, a_log and dt_bias, which do not grow with T, are left out:\n")
     print("| mode | gate | here | saving everything |\n|---|---|---|---|")
     for mode in MODES:
         for gate in GATES:
