@@ -31,8 +31,7 @@ public:
         pipe.InitBuffer(out_, 2, kTileFloats * sizeof(bfloat16_t));
         pipe.InitBuffer(work_, kWorkTiles * kTileFloats * sizeof(float));
         pipe.InitBuffer(vectors_, kVectorFloats * sizeof(float));
-        pipe.InitBuffer(
-            masks_, 2 * kHalfMaskBytes + (bounded ? 0 : StripMasks::kCount * StripMasks::kBytes));
+        pipe.InitBuffer(masks_, 2 * kHalfMaskBytes + (bounded ? 0 : kLevels * LevelMasks::kBytes));
         subBlock_ = static_cast<int32_t>(AscendC::GetSubBlockIdx());
         // Nothing is cleared: the parts of a vector that a short chunk does not fill are computed
         // with, never used.
@@ -41,7 +40,7 @@ public:
         decay_.Init(vectors_.Get<float>()[kDecayAt], bounded, gateToLog2);
         MakeMasks();
         if (!bounded) {
-            StripMasks::Make(LevelMask(0), Work(1));
+            LevelMasks::Make(LevelMask(0), Work(1));
         }
     }
 
@@ -159,12 +158,10 @@ public:
     }
     // Of 64 x 16 values, the diagonal blocks of a score tile one below the other.
     __aicore__ inline AscendC::LocalTensor<uint8_t> LevelMask(int32_t level) {
-        return masks_.Get<uint8_t>()[2 * kHalfMaskBytes + level * StripMasks::kBytes];
+        return masks_.Get<uint8_t>()[2 * kHalfMaskBytes + level * LevelMasks::kBytes];
     }
 
 private:
-    using StripMasks = LevelMasks<kBlockRows>;
-
     static constexpr int32_t kWorkTiles = 6;
     static constexpr int32_t kHalfMaskBytes = kMaskBytes / 2;
     static constexpr int32_t kDecayAt = 0;

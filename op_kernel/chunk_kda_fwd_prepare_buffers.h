@@ -37,7 +37,7 @@ protected:
         MakeTriangleMasks(below_, belowOrDiagonal_, diagonal_, product_);
         if (!isBounded_) {
             AscendC::PipeBarrier<PIPE_V>();
-            DiagonalMasks::Make(levelMasks_, product_);
+            LevelMasks::Make(levelMasks_, product_);
             Softplus::FillConstants(softplus_);
         }
         FillBlock(one_, 1.0f);
@@ -48,7 +48,6 @@ protected:
     using Bf16 = AscendC::LocalTensor<bfloat16_t>;
     using GlobalBf16 = AscendC::GlobalTensor<bfloat16_t>;
     using GlobalFloat = AscendC::GlobalTensor<float>;
-    using DiagonalMasks = LevelMasks<kBlockRows>;
 
     static constexpr int32_t kHalf = 32;  // rows that leave together
     static constexpr uint32_t kInputBytes = 64 * 128 * sizeof(float);
@@ -57,8 +56,7 @@ protected:
     static constexpr uint32_t kScaledPowFloats = kRowBlocks * 128;
     static constexpr uint32_t kMaskFloats = kMaskBytes / sizeof(float);
     static_assert(kLevels == FwdPrepareSpace::kLevelCount, "one product a level");
-    static constexpr uint32_t kLevelMaskFloats =
-        DiagonalMasks::kCount * DiagonalMasks::kBytes / sizeof(float);
+    static constexpr uint32_t kLevelMaskFloats = kLevels * LevelMasks::kBytes / sizeof(float);
     static constexpr uint32_t kSmallFloats = DecayVectors::kFloats + kScaledPowFloats + 64 * 8 +
                                              8 * 64 + 4 * kBlockFloats + Softplus::kConstantFloats +
                                              3 * kMaskFloats + kLevelMaskFloats;
@@ -262,7 +260,7 @@ protected:
     AscendC::LocalTensor<uint8_t> below_;
     AscendC::LocalTensor<uint8_t> belowOrDiagonal_;
     AscendC::LocalTensor<uint8_t> diagonal_;
-    AscendC::LocalTensor<uint8_t> levelMasks_;  // DiagonalMasks
+    AscendC::LocalTensor<uint8_t> levelMasks_;  // LevelMasks
 };
 
 }  // namespace kda

@@ -489,7 +489,7 @@ private:
         const int32_t blocks = (rows + kBlockRows - 1) / kBlockRows;
         const uint8_t repeats = static_cast<uint8_t>(blocks * kBlockRows * kBlockRows / kLanes);
         for (int32_t level = 1; level < kLevels; ++level) {
-            AscendC::Select(levels, levelMasks_[level * DiagonalMasks::kBytes],
+            AscendC::Select(levels, levelMasks_[level * LevelMasks::kBytes],
                             levels[level * 64 * kBlockRows], levels,
                             AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, kFullMask, repeats,
                             Contiguous());

@@ -96,31 +96,25 @@ __aicore__ inline void MakeLevelVectors(const Tile& vectors, const Tile& sums) {
     TileExp(reference, reference, 2 * kRowBlocks);
 }
 
-// The pairs of each level, as masks of
-//   kColumns = 64: a 64 x 64 tile of all pairs of a chunk;
-//   kColumns = 16: its four diagonal blocks, one below the other.
-template <int32_t kColumns>
+// The pairs of each level, as masks of the four diagonal blocks of a chunk one below the other:
+// tiles of 64 rows and 16 columns, four rows a repeat.
 struct LevelMasks {
-    static_assert(kColumns == 16 || kColumns == 64, "a tile of 64 lanes a repeat");
-    static constexpr int32_t kCount = kLevels;
-    static constexpr int32_t kBytes = 64 * kColumns / 8;  // of one mask
+    static constexpr int32_t kBytes = 64 * kBlockRows / 8;  // of one mask
     static constexpr int32_t kScratchFloats = 4 * 64 + 64 * kBlockRows;
 
-    // Once a core. No barrier at the end.
+    // Once a core: kLevels masks, one behind the other. No barrier at the end.
     __aicore__ static inline void Make(const AscendC::LocalTensor<uint8_t>& masks,
                                        const Tile& scratch) {
-        Tile place = scratch;  // of a row, and of a column, in the chunk or in its block
+        Tile place = scratch;  // of a row, and of a column, in its block
         const Tile half = scratch[64];
         const Tile group = scratch[2 * 64];
         const Tile partner = scratch[3 * 64];
         const Tile rowOf = scratch[4 * 64];
         AscendC::CreateVecIndex(place, 0.0f, static_cast<uint32_t>(kLanes));
         AscendC::PipeBarrier<PIPE_V>();
-        if (kColumns == kBlockRows) {
-            FloorDivide(half, place, kBlockRows);
-            TileMuls<64>(half, half, static_cast<float>(kBlockRows), 1);
-            TileSub<64>(place, place, half, 1);
-        }
+        FloorDivide(half, place, kBlockRows);
+        TileMuls<64>(half, half, static_cast<float>(kBlockRows), 1);
+        TileSub<64>(place, place, half, 1);
         for (int32_t level = 0; level < kLevels; ++level) {
             // Halves are counted from 0. A pair's row lies in the half behind its column's, whose
             // number is even. Odd columns ask for a half that does not exist.
@@ -148,24 +142,20 @@ private:
         AscendC::PipeBarrier<PIPE_V>();
     }
 
-    // Bit (r, c) = (columns[c] == rows[r]).
+    // Bit (r, c) = (columns[c] == rows[r]). Each row's value fills the two 32 B blocks of a row.
+    // No barrier at the end.
     __aicore__ static inline void CompareRows(const AscendC::LocalTensor<uint8_t>& mask,
                                               const Tile& columns, const Tile& rows,
                                               const Tile& rowOf) {
-        const int32_t blocks = kColumns == kBlockRows ? kBlockRows / kBlockFloats : 1;
+        const uint16_t blocks = RowBlocks<kBlockRows>();
         for (int32_t block = 0; block < blocks; ++block) {
             AscendC::Brcb(rowOf[block * kBlockFloats], rows, kRepeatBlocks,
-                          AscendC::BrcbRepeatParams(static_cast<uint16_t>(blocks),
-                                                    static_cast<uint16_t>(blocks * kRepeatBlocks)));
+                          AscendC::BrcbRepeatParams(blocks, blocks * kRepeatBlocks));
         }
         AscendC::PipeBarrier<PIPE_V>();
-        const uint8_t blockStride = kColumns == kBlockRows ? 1 : 0;
-        const uint8_t repeatStride = kColumns == kBlockRows ? kRepeatBlocks : 1;
-        AscendC::Compare(
-            mask, columns, rowOf, AscendC::CMPMODE::EQ, kFullMask,
-            static_cast<uint8_t>(64 * kColumns / kLanes),
-            AscendC::BinaryRepeatParams(1, 1, blockStride, kRepeatBlocks, 0, repeatStride));
-        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Compare(mask, columns, rowOf, AscendC::CMPMODE::EQ, kFullMask,
+                         static_cast<uint8_t>(64 * kBlockRows / kLanes),
+                         AscendC::BinaryRepeatParams(1, 1, 1, kRepeatBlocks, 0, kRepeatBlocks));
     }
 };
 
