@@ -51,19 +51,19 @@ public:
         }
         AscendC::PipeBarrier<PIPE_V>();
     }
+    // No barrier.
     __aicore__ inline void Add(const Tile& dst, const Tile& a, const Tile& b) const {
         for (int32_t run = 0; run < runs_; ++run) {
             const int32_t at = RowOf(run) * kChannels;
             AscendC::Add(dst[at], a[at], b[at], kFullMask, repeats_, Params());
         }
-        AscendC::PipeBarrier<PIPE_V>();
     }
+    // No barrier.
     __aicore__ inline void Sub(const Tile& dst, const Tile& a, const Tile& b) const {
         for (int32_t run = 0; run < runs_; ++run) {
             const int32_t at = RowOf(run) * kChannels;
             AscendC::Sub(dst[at], a[at], b[at], kFullMask, repeats_, Params());
         }
-        AscendC::PipeBarrier<PIPE_V>();
     }
     // dst rows *= column, one value a row spread over a block.
     __aicore__ inline void ScaleByColumn(const Tile& dst, const Tile& column) const {
