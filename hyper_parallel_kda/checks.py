@@ -190,7 +190,7 @@ class Checker:
             text = f"{expected} or [{math.prod(expected)}]"
             self.value_error(name, f"shape {text} ({symbols}, {self._origin(dims[0])})", shape)
         if len(shape) != len(dims) and None in expected:
-            hint = "" if "T" not in dims else f"; as layouts {' and '.join(self._layouts())}"
+            hint = "" if "T" not in dims else f"; {self._which_layouts()}"
             self.value_error(name, f"{len(dims)} dimensions ({symbols}{hint})", f"shape {shape}")
         for i, dim in enumerate(dims[: len(shape)]):
             if expected[i] is None:
@@ -204,6 +204,11 @@ class Checker:
 
     def _layouts(self):
         return [layout for layout in LAYOUTS if (layout in RANK3_LAYOUTS) == self.rank3]
+
+    def _which_layouts(self):
+        others = [layout for layout in LAYOUTS if layout not in self._layouts()]
+        axis = "a batch axis" if self.rank3 else "no batch axis"
+        return f"as layouts {' and '.join(self._layouts())}; {' and '.join(others)} have {axis}"
 
     def _origin(self, dim):
         size = self.sizes[dim.split("+")[0]]

@@ -30,13 +30,11 @@ class Pairs(list):
     """chunk_indices of ``bounds``, flat: every (sequence, chunk), sequence after sequence."""
 
     def __init__(self, bounds, chunk_size):
-        counts = bounds.chunk_counts(chunk_size)
-        super().__init__(
-            number
-            for sequence, count in enumerate(counts)
-            for chunk in range(count)
-            for number in (sequence, chunk)
-        )
+        counts = np.array(bounds.chunk_counts(chunk_size), np.int64)
+        sequences = np.repeat(np.arange(len(counts)), counts)
+        firsts = np.cumsum(counts) - counts
+        chunks = np.arange(len(sequences)) - firsts[sequences]
+        super().__init__(np.stack([sequences, chunks], 1).ravel().tolist())
         self.bounds = bounds
 
 

@@ -211,7 +211,8 @@ public:
     // Sizes from an operand of that layout, the op's first input.
     CallSizes Sizes(const Operand& input, const Layout& layout) {
         ExpectRank(input, RowRank(layout),
-                   layout.rank3 ? " (as layouts NTD and TND)" : " (as layouts BNSD and BSND)");
+                   layout.rank3 ? " (as layouts NTD and TND; BNSD and BSND have a batch axis)"
+                                : " (as layouts BNSD and BSND; NTD and TND have no batch axis)");
         return ok_ ? SizesOf(layout, input.dims) : CallSizes();
     }
     // From a head-major cache where no attribute names a layout: [B,H,T,*], or [H,T,*].

@@ -50,7 +50,7 @@ WRONG = [
         dict(q=bf16(2, 3, 65)),
         ValueError,
         [
-            "q: expected 4 dimensions ([B, Hk, T, K]; as layouts BNSD and BSND)",
+            "q: expected 4 dimensions ([B, Hk, T, K]; as layouts BNSD and BSND; NTD and TND have",
             "got shape [2, 3, 65]",
         ],
     ),

@@ -211,6 +211,9 @@ def test_layouts_of_one_call_agree():
 def test_rank_says_which_layouts_there_are(fake):
     arguments, _ = stage_calls.complete_call(table.FWD_FINALIZE, tokens=17, layout="NTD")
     arguments["output_layout"] = "BSND"
-    message = r"qg_scaled: expected 4 dimensions .*BNSD and BSND\), got shape \[2, 17, 128\]"
+    message = (
+        r"qg_scaled: expected 4 dimensions .*BNSD and BSND; NTD and TND have no batch axis\), "
+        r"got shape \[2, 17, 128\]"
+    )
     with pytest.raises(ValueError, match=message):
         kda.npu_chunk_kda_fwd_finalize(**to_python(arguments))

@@ -140,7 +140,10 @@ def test_refusals(lib):
     case = scan_cases.draw(10, tokens=10)
     good = arguments(case)
     for change, message in [
-        ({"layout": "TND"}, "q: expected 3 dimensions (as layouts NTD and TND)"),
+        (
+            {"layout": "TND"},
+            "q: expected 3 dimensions (as layouts NTD and TND; BNSD and BSND have a batch axis)",
+        ),
         ({"layout": "HELLO"}, "layout: expected one of BNSD, BSND, NTD, TND, got 'HELLO'"),
         ({"layout": "BSND"}, "d_o: expected shape [1, 10, 2, 128]"),
         ({"h0": None}, "dh0"),
