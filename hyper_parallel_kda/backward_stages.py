@@ -130,6 +130,9 @@ def npu_chunk_kda_bwd_finalize(
     allow_neg_eigval=False,
     output_layout="BNSD",
     input_layout="BNSD",
+    k_low=None,
+    h_low=None,
+    dh_low=None,
 ):
     """The gradients of the inputs. docs/stages.md, stage 8.
 
@@ -143,6 +146,10 @@ def npu_chunk_kda_bwd_finalize(
     Returns ``dq``, ``dk``, ``dv`` (input dtype), ``dbeta`` (float32), ``dg`` (raw_g's dtype), all
     in ``output_layout``, and ``dA_log [Hv]``, ``ddt_bias [Hv, K]`` (float32; None without
     use_gate_in_kernel).
+
+    k_low (= k_hat_low), h_low (of fwd_h) and dh_low (of bwd_dhu) are what the input dtype left of
+    k, h and dh: gradients then keep sums over channels that nearly cancel. h_low and dh_low come
+    together.
     """
     _refuse_graph_mode()
     return run_stage(table.BWD_FINALIZE, dict(locals()))

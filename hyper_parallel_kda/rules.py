@@ -125,12 +125,15 @@ RULES: tuple[Rule, ...] = (
         )
         for name in ("a_log", "dt_bias")
     ),
-    Rule(
-        "q_rstd and k_rstd",
-        "both or none",
-        ("q_rstd", "k_rstd"),
-        lambda c: (c["q_rstd"] is None) == (c["k_rstd"] is None),
-        got=_only_one_given("q_rstd", "k_rstd"),
+    *(
+        Rule(
+            f"{first} and {second}",
+            "both or none",
+            (first, second),
+            lambda c, first=first, second=second: (c[first] is None) == (c[second] is None),
+            got=_only_one_given(first, second),
+        )
+        for first, second in (("q_rstd", "k_rstd"), ("h_low", "dh_low"))
     ),
     Rule(
         "heads",

@@ -393,6 +393,9 @@ BWD_FINALIZE = StageSpec(
         _tensor("k_rstd", "B Hk T", "fp32", optional=True),
         CU_SEQLENS,
         CHUNK_INDICES,
+        _tensor("k_low", "B Hk T K", "io", optional=True, note="k_hat_low"),
+        _tensor("h_low", "B Nc Hv K V", "io", optional=True, state=True),
+        _tensor("dh_low", "B Nc Hv K V", "io", optional=True),
     ),
     attrs=(
         SCALE,

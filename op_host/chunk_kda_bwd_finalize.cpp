@@ -32,7 +32,10 @@ enum BwdFinalizeInput {
     kQRstd = 15,
     kKRstd = 16,
     kCu = 17,
-    kIndices = 18
+    kIndices = 18,
+    kKLow = 19,
+    kHLow = 20,
+    kDhLow = 21
 };
 enum BwdFinalizeOutput { kDq = 0, kDk = 1, kDv = 2, kDbeta = 3, kDg = 4, kDaLog = 5, kDdtBias = 6 };
 enum BwdFinalizeAttr {
@@ -84,6 +87,9 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Operand dqRaw = tiling.Input(kDqRaw, "dq_raw");
     const kda::Operand qRstd = tiling.OptionalInput(kQRstd, "q_rstd");
     const kda::Operand kRstd = tiling.OptionalInput(kKRstd, "k_rstd");
+    const kda::Operand kLow = tiling.OptionalInput(kKLow, "k_low");
+    const kda::Operand hLow = tiling.OptionalInput(kHLow, "h_low");
+    const kda::Operand dhLow = tiling.OptionalInput(kDhLow, "dh_low");
     const kda::Operand dq = tiling.Output(kDq, "dq");
     const kda::Operand dk = tiling.Output(kDk, "dk");
     const kda::Operand dv = tiling.Output(kDv, "dv");
@@ -101,6 +107,8 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     kda::ExpectLowerBound(tiling, safeGate, lowerBound);
     kda::ExpectBetaOptions(tiling, betaSigmoid, negEigval);
     kda::ExpectGateOptions(tiling, useGate, aLog, dtBias);
+    kda::ExpectBothOrNone(tiling, qRstd, kRstd);
+    kda::ExpectBothOrNone(tiling, hLow, dhLow);
     const kda::Layout out = tiling.ReadLayout(kOutputLayout, "output_layout");
     const kda::Layout in =
         tiling.ReadLayout(kInputLayout, "input_layout", kOutputLayout, "output_layout");
@@ -134,7 +142,9 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     tiling.Expect(dqRaw, ge::DT_FLOAT, cacheRows);
     tiling.Expect(qRstd, ge::DT_FLOAT, kda::CacheDims(sizes, keyHeads));
     tiling.Expect(kRstd, ge::DT_FLOAT, kda::CacheDims(sizes, keyHeads));
-    kda::ExpectNorms(tiling, qRstd, kRstd);
+    tiling.Expect(kLow, ge::DT_BF16, keyRows);
+    tiling.Expect(hLow, ge::DT_BF16, states);
+    tiling.Expect(dhLow, ge::DT_BF16, states);
     const kda::Dims outKeyRows = kda::RowDims(out, sizes, keyHeads, keyDim);
     const kda::Dims outRows = kda::RowDims(out, sizes, heads, keyDim);
     tiling.Expect(dq, ge::DT_BF16, outKeyRows);
@@ -165,6 +175,8 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->hasNorm = qRstd.present ? 1 : 0;
     data->hasBetaSigmoid = betaSigmoid ? 1 : 0;
     data->gateIsBf16 = rawG.type == ge::DT_BF16 ? 1 : 0;
+    data->hasKeyLow = kLow.present ? 1 : 0;
+    data->preciseStates = hLow.present ? 1 : 0;
     const int64_t tasks = geometry.totalChunks * keyHeads;
     const int64_t partialBytes =
         geometry.totalChunks * heads * kda::bwd_finalize::kPartialFloats * sizeof(float);
@@ -240,6 +252,9 @@ public:
         kda::Optional(Input("k_rstd"), fp32);
         kda::OptionalIndices(Input("cu_seqlens"), 2);
         kda::OptionalIndices(Input("chunk_indices"), 2);
+        kda::Optional(Input("k_low"), bf16);
+        kda::Optional(Input("h_low"), bf16);
+        kda::Optional(Input("dh_low"), bf16);
         kda::Required(Output("dq"), bf16);
         kda::Required(Output("dk"), bf16);
         kda::Required(Output("dv"), bf16);

@@ -45,6 +45,10 @@
 //  * what a row wrote into the state is a forward sum of k dk1 in da, not a difference in dgk: see
 //    Gradients::SumOverRows.
 //
+// With preciseStates H and R are sums of two bf16 numbers in H R^T, X H^T and v R^T, and Ab is in
+// Ab G: sums over the channels of v that nearly cancel are then right to their last bf16 digit. The
+// other operands do not need it: H R^T itself, kt, G and dw, or X, which no such sum is made of.
+//
 // MACs, K = V = 128, with R(n) = 16 if n is 1, else n, and n_I rows of block I, e_I its end:
 //   C1  128^3 + R(L) 128 128 + R(L) 128 L          C2  2 R(L) 128 128 + 2 R(L) L 128 + 2 R(L) 128 L
 //   C3  2 R(L) L L                                 C4  sum_I 4 R(n_I) 128 e_I + 4 R(e_I) 128 n_I
@@ -62,25 +66,42 @@ extern "C" __global__ __aicore__ void chunk_kda_bwd_finalize(
     GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR gk, GM_ADDR raw_g, GM_ADDR beta, GM_ADDR a_log,
     GM_ADDR dt_bias, GM_ADDR akk, GM_ADDR v_new, GM_ADDR h, GM_ADDR dh, GM_ADDR dv_scan,
     GM_ADDR d_aqk, GM_ADDR dq_raw, GM_ADDR q_rstd, GM_ADDR k_rstd, GM_ADDR cu_seqlens,
-    GM_ADDR chunk_indices, GM_ADDR dq, GM_ADDR dk, GM_ADDR dv, GM_ADDR dbeta, GM_ADDR dg,
-    GM_ADDR da_log, GM_ADDR ddt_bias, GM_ADDR workspace, GM_ADDR tiling) {
+    GM_ADDR chunk_indices, GM_ADDR k_low, GM_ADDR h_low, GM_ADDR dh_low, GM_ADDR dq, GM_ADDR dk,
+    GM_ADDR dv, GM_ADDR dbeta, GM_ADDR dg, GM_ADDR da_log, GM_ADDR ddt_bias, GM_ADDR workspace,
+    GM_ADDR tiling) {
     REGISTER_TILING_DEFAULT(ChunkKdaBwdFinalizeTilingData);
     GET_TILING_DATA_WITH_STRUCT(ChunkKdaBwdFinalizeTilingData, tilingData, tiling);
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     (void)v_new;  // regrouped away
-    const kda::bwd_finalize::Pointers gm = {q,          k,
-                                            v,          gk,
-                                            raw_g,      beta,
-                                            a_log,      dt_bias,
-                                            akk,        h,
-                                            dh,         dv_scan,
-                                            d_aqk,      dq_raw,
-                                            q_rstd,     k_rstd,
-                                            cu_seqlens, chunk_indices,
-                                            dq,         dk,
-                                            dv,         dbeta,
-                                            dg,         da_log,
-                                            ddt_bias,   AscendC::GetUserWorkspace(workspace)};
+    const kda::bwd_finalize::Pointers gm = {q,
+                                            k,
+                                            v,
+                                            gk,
+                                            raw_g,
+                                            beta,
+                                            a_log,
+                                            dt_bias,
+                                            akk,
+                                            h,
+                                            dh,
+                                            dv_scan,
+                                            d_aqk,
+                                            dq_raw,
+                                            q_rstd,
+                                            k_rstd,
+                                            cu_seqlens,
+                                            chunk_indices,
+                                            k_low,
+                                            h_low,
+                                            dh_low,
+                                            dq,
+                                            dk,
+                                            dv,
+                                            dbeta,
+                                            dg,
+                                            da_log,
+                                            ddt_bias,
+                                            AscendC::GetUserWorkspace(workspace)};
     AscendC::TPipe pipe;
     if ASCEND_IS_AIC {
         kda::bwd_finalize::Cube cube(tilingData, gm);

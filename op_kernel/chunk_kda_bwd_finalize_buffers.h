@@ -78,6 +78,29 @@ public:
         half_.FreeTensor(tile);
     }
 
+    // k, alone or as two bf16 numbers. What else uses the queue comes before it or behind it.
+    __aicore__ inline void LoadKey(const AscendC::GlobalTensor<bfloat16_t>& high,
+                                   const AscendC::GlobalTensor<bfloat16_t>& low, bool hasLow,
+                                   int32_t rows) {
+        LoadHalf(high, rows, kKeyDim);
+        if (hasLow) {
+            LoadHalf(low, rows, kKeyDim);
+        }
+    }
+    // dst = k. The scratch tile is for the sum.
+    __aicore__ inline void TakeKey(const Tile& dst, const Tile& scratch, bool hasLow,
+                                   int32_t rows) {
+        auto high = TakeHalf();
+        ToFloat<kChannels>(dst, high, rows);
+        FreeHalf(high);
+        if (hasLow) {
+            auto low = TakeHalf();
+            ToFloat<kChannels>(scratch, low, rows);
+            FreeHalf(low);
+            TileAdd<kChannels>(dst, dst, scratch, rows);
+        }
+    }
+
     // q stays in UB as bf16 through a whole step; a fp32 copy would not fit.
     __aicore__ inline void LoadQuery(const AscendC::GlobalTensor<bfloat16_t>& src, int32_t rows,
                                      int64_t pitch) {

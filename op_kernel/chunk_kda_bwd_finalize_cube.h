@@ -25,12 +25,16 @@ public:
         akk_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.akk));
         h_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.h));
         dh_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.dh));
+        hLow_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.hLow));
+        dhLow_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.dhLow));
         dvScan_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.dvScan));
     }
 
     __aicore__ inline void Run(AscendC::TPipe& pipe) {
         pipe.InitBuffer(inputs_, 2, Input::kElements * sizeof(bfloat16_t));
-        pipe.InitBuffer(state_, 1, State::kElements * sizeof(bfloat16_t));
+        pipe.InitBuffer(
+            state_, 1,
+            (IsPrecise() ? State::kPreciseElements : State::kElements) * sizeof(bfloat16_t));
         pipe.InitBuffer(residual_, 1, kChunkRows * kKeyDim * sizeof(bfloat16_t));
         pipe.InitBuffer(scores_, 2, kChunkRows * kChunkRows * sizeof(bfloat16_t));
         pipe.InitBuffer(pairs_, 1, Pair::kElements * sizeof(bfloat16_t));
@@ -87,6 +91,11 @@ private:
         static constexpr uint32_t kKeyDecayed = kDw + kChunkRows * kKeyDim;
         static constexpr uint32_t kAkkBeta = kKeyDecayed + kChunkRows * kKeyDim;
         static constexpr uint32_t kElements = kAkkBeta + kChunkRows * kChunkRows;
+        // With preciseStates.
+        static constexpr uint32_t kAkkBetaLow = kElements;
+        static constexpr uint32_t kDhLow = kAkkBetaLow + kChunkRows * kChunkRows;
+        static constexpr uint32_t kPreciseElements = kDhLow + kKeyDim * kValueDim;
+        static constexpr uint32_t kHLow = kHr;  // before there is a H R^T
     };
     struct Pair {
         static constexpr uint32_t kDAqk = 0;
@@ -106,6 +115,8 @@ private:
         static constexpr uint32_t kDL = kDAqk + 2 * kChunkRows * kBlockRows;
         static constexpr uint32_t kElements = kDL + 2 * kChunkRows * kBlockRows;
     };
+
+    __aicore__ inline bool IsPrecise() const { return tiling_.preciseStates != 0; }
 
     __aicore__ inline ChunkPlace Locate(int64_t step) const {
         return LocateStep(index_, tiling_.geometry, step);
@@ -138,17 +149,25 @@ private:
     __aicore__ inline void StateProducts(const Bf16& in, const ChunkPlace& place, int64_t step) {
         const uint32_t rows = static_cast<uint32_t>(place.rows);
         const uint32_t l1Rows = AlignUp(rows, kFractalRows);
+        Bf16 low;
+        if (IsPrecise()) {
+            low = LoadStatesLow(place);
+        }
         {
             auto a = l0_.AllocA<bfloat16_t>();
-            if (tiling_.stateVFirst) {
-                LoadATransposed(a, in[Input::kH], kKeyDim, kValueDim, kValueDim);
-            } else {
-                LoadA(a, in[Input::kH], kKeyDim, kValueDim, kKeyDim);
-            }
+            LoadStateA(a, in[Input::kH]);
             auto b = l0_.AllocB<bfloat16_t>();
             LoadBTransposed(b, in[Input::kDh], kValueDim, kKeyDim, kKeyDim);
             auto c = l0_.AllocC();
-            l0_.Multiply(c, a, b, kKeyDim, kKeyDim, kValueDim);
+            if (IsPrecise()) {
+                auto aLow = l0_.AllocA<bfloat16_t>();
+                LoadStateA(aLow, low[State::kHLow]);
+                auto bLow = l0_.AllocB<bfloat16_t>();
+                LoadBTransposed(bLow, low[State::kDhLow], kValueDim, kKeyDim, kKeyDim);
+                l0_.MultiplyPairs(c, a, aLow, b, bLow, kKeyDim, kKeyDim, kValueDim);
+            } else {
+                l0_.Multiply(c, a, b, kKeyDim, kKeyDim, kValueDim);
+            }
             l0_.FinishC(c);
             StoreC(slots_.Area<bfloat16_t>(step, Slot::kHr), c, kKeyDim, kKeyDim, kKeyDim);
             const auto diagonal = slots_.Area<float>(step, Slot::kHrDiagonal);
@@ -163,13 +182,16 @@ private:
             auto a = l0_.AllocA<bfloat16_t>();
             LoadA(a, in[Input::kX], rows, kValueDim, l1Rows);
             auto b = l0_.AllocB<bfloat16_t>();
-            if (tiling_.stateVFirst) {
-                LoadB(b, in[Input::kH], kValueDim, kKeyDim, kValueDim);
-            } else {
-                LoadBTransposed(b, in[Input::kH], kValueDim, kKeyDim, kKeyDim);
-            }
+            LoadStateB(b, in[Input::kH]);
             auto c = l0_.AllocC();
-            l0_.Multiply(c, a, b, rows, kKeyDim, kValueDim);
+            if (IsPrecise()) {
+                auto bLow = l0_.AllocB<bfloat16_t>();
+                LoadStateB(bLow, low[State::kHLow]);
+                l0_.MultiplyRightSum(c, a, b, bLow, rows, kKeyDim, kValueDim);
+                state_.FreeTensor(low);
+            } else {
+                l0_.Multiply(c, a, b, rows, kKeyDim, kValueDim);
+            }
             Store<bfloat16_t>(c, step, Slot::kDw, rows, kKeyDim);
         }
         {
@@ -183,6 +205,33 @@ private:
         }
     }
 
+    // H, which memory holds in either order, as a left operand, and H^T as a right one.
+    __aicore__ inline void LoadStateA(const Bf16& a, const Bf16& state) {
+        if (tiling_.stateVFirst) {
+            LoadATransposed(a, state, kKeyDim, kValueDim, kValueDim);
+        } else {
+            LoadA(a, state, kKeyDim, kValueDim, kKeyDim);
+        }
+    }
+    __aicore__ inline void LoadStateB(const Bf16& b, const Bf16& state) {
+        if (tiling_.stateVFirst) {
+            LoadB(b, state, kValueDim, kKeyDim, kValueDim);
+        } else {
+            LoadBTransposed(b, state, kValueDim, kKeyDim, kKeyDim);
+        }
+    }
+
+    // What bf16 left of H and R. Both come only now, and that of R again for C2: L1 has no room for
+    // them to wait with the other inputs.
+    __aicore__ inline Bf16 LoadStatesLow(const ChunkPlace& place) {
+        Bf16 low = state_.AllocTensor<bfloat16_t>();
+        const int64_t state = index_.ChunkStateOffset(place, kKeyDim, kValueDim);
+        LoadNdToL1(low[State::kHLow], hLow_[state], kKeyDim, kValueDim, kValueDim);
+        LoadNdToL1(low[State::kDhLow], dhLow_[state], kKeyDim, kValueDim, kValueDim);
+        state_.EnQue(low);
+        return state_.DeQue<bfloat16_t>();
+    }
+
     // C2: what needs -kt and Ab of the AIVs.
     __aicore__ inline void OperandProducts(const Bf16& in, const ChunkPlace& place, int64_t step) {
         const uint32_t rows = static_cast<uint32_t>(place.rows);
@@ -193,6 +242,12 @@ private:
         LoadSlot(state[State::kKeyDecayed], step, Slot::kKeyDecayed, rows, kKeyDim);
         LoadSlot(state[State::kHr], step, Slot::kHr, kKeyDim, kKeyDim);
         LoadSlot(state[State::kAkkBeta], step, Slot::kAkkBeta, rows, kChunkRows);
+        if (IsPrecise()) {
+            LoadSlot(state[State::kAkkBetaLow], step, Slot::kAkkBetaLow, rows, kChunkRows);
+            LoadNdToL1(state[State::kDhLow],
+                       dhLow_[index_.ChunkStateOffset(place, kKeyDim, kValueDim)], kKeyDim,
+                       kValueDim, kValueDim);
+        }
         state_.EnQue(state);
         state = state_.DeQue<bfloat16_t>();
         {  // G = v R^T - kt (H R^T), one accumulator: v is not rounded on the way
@@ -201,7 +256,13 @@ private:
             auto b = l0_.AllocB<bfloat16_t>();
             LoadBTransposed(b, in[Input::kDh], kValueDim, kKeyDim, kKeyDim);
             auto c = l0_.AllocC();
-            l0_.Multiply(c, a, b, rows, kKeyDim, kValueDim);
+            if (IsPrecise()) {
+                auto bLow = l0_.AllocB<bfloat16_t>();
+                LoadBTransposed(bLow, state[State::kDhLow], kValueDim, kKeyDim, kKeyDim);
+                l0_.MultiplyRightSum(c, a, b, bLow, rows, kKeyDim, kValueDim);
+            } else {
+                l0_.Multiply(c, a, b, rows, kKeyDim, kValueDim);
+            }
             a = l0_.AllocA<bfloat16_t>();
             LoadA(a, state[State::kKeyDecayed], rows, kKeyDim, l1Rows);
             b = l0_.AllocB<bfloat16_t>();
@@ -244,7 +305,13 @@ private:
             auto b = l0_.AllocB<bfloat16_t>();
             LoadB(b, residual, rows, kKeyDim, l1Rows);
             auto c = l0_.AllocC();
-            l0_.Multiply(c, a, b, rows, kKeyDim, rows);
+            if (IsPrecise()) {
+                auto aLow = l0_.AllocA<bfloat16_t>();
+                LoadA(aLow, state[State::kAkkBetaLow], rows, rows, l1Rows);
+                l0_.MultiplySum(c, a, aLow, b, rows, kKeyDim, rows);
+            } else {
+                l0_.Multiply(c, a, b, rows, kKeyDim, rows);
+            }
             Store<float>(c, step, Slot::kDkg, rows, kKeyDim);
             residual_.FreeTensor(residual);
         }
@@ -447,6 +514,8 @@ private:
     AscendC::GlobalTensor<bfloat16_t> akk_;
     AscendC::GlobalTensor<bfloat16_t> h_;
     AscendC::GlobalTensor<bfloat16_t> dh_;
+    AscendC::GlobalTensor<bfloat16_t> hLow_;
+    AscendC::GlobalTensor<bfloat16_t> dhLow_;
     AscendC::GlobalTensor<bfloat16_t> dvScan_;
     AscendC::TQue<AscendC::TPosition::A1, 2> inputs_;
     AscendC::TQue<AscendC::TPosition::A1, 1> state_;

@@ -80,11 +80,12 @@ public:
         keyRow_ = index_.CacheOffset(place, keyHead_, tiling_.geometry.keyHeads, kKeyDim) + column_;
 
         b_.LoadFull(Cache<float>(gm_.gk), rows_, kKeyDim);
-        b_.LoadHalf(Bind<bfloat16_t>(gm_.k)[keyRow_], rows_, kKeyDim);
+        LoadKey();
         b_.LoadQuery(Bind<bfloat16_t>(gm_.q)[keyRow_], rows_, kKeyDim);
         b_.LoadFull(Area<float>(Slot::kDvb), rows_, kValueDim);
-        b_.LoadHalf(Bind<bfloat16_t>(gm_.v)[ChunkIndex::RowOffset(tiling_.value, place) + column_],
-                    rows_, tiling_.value.tokenStride);
+        if (!HasKeyLow()) {
+            LoadValue();
+        }
         LoadVectors();
         Tile gk = b_.TakeFull();
         b_.Decay().ToLog2(gk, rows_);
@@ -92,9 +93,10 @@ public:
         b_.Decay().MakeFactorP(Factor(), gk, rows_);
         b_.FreeFull(gk);
         LoadPairRows(Slot::kKeyRows);
-        auto key = b_.TakeHalf();
-        ToFloat<kChannels>(Key(), key, rows_);
-        b_.FreeHalf(key);
+        b_.TakeKey(Key(), Work(), HasKeyLow(), rows_);
+        if (HasKeyLow()) {
+            LoadValue();
+        }
         b_.LoadHalf(Area<bfloat16_t>(Slot::kKeyP), rows_, kKeyDim);
         query_ = b_.TakeQuery();
 
@@ -149,6 +151,17 @@ private:
     template <typename T>
     __aicore__ inline AscendC::GlobalTensor<T> Area(int64_t area) const {
         return slots_.Area<T>(step_, area)[column_];
+    }
+
+    // The queue has room for two tiles: what follows k waits for its low half.
+    __aicore__ inline bool HasKeyLow() const { return tiling_.hasKeyLow != 0; }
+    __aicore__ inline void LoadKey() {
+        b_.LoadKey(Bind<bfloat16_t>(gm_.k)[keyRow_], Bind<bfloat16_t>(gm_.kLow)[keyRow_],
+                   HasKeyLow(), rows_);
+    }
+    __aicore__ inline void LoadValue() {
+        b_.LoadHalf(Bind<bfloat16_t>(gm_.v)[ChunkIndex::RowOffset(tiling_.value, place_) + column_],
+                    rows_, tiling_.value.tokenStride);
     }
 
     // dt_bias, exp(a_log), both rstd and the diagonals of H R^T and dAqk.
@@ -418,11 +431,14 @@ private:
                          {DQuery(), DKey(), DGate(), Factor(), Key(), rowSum}, rows_);
         b_.FreeFull(gk);
         b_.LoadFull(Cache<float>(gm_.gk), rows_, kKeyDim);
-        b_.LoadHalf(Bind<bfloat16_t>(gm_.k)[keyRow_], rows_, kKeyDim);
-        LoadKeyN();
-        auto key = b_.TakeHalf();
-        ToFloat<kChannels>(Key(), key, rows_);
-        b_.FreeHalf(key);
+        LoadKey();
+        if (!HasKeyLow()) {
+            LoadKeyN();
+        }
+        b_.TakeKey(Key(), Factor(), HasKeyLow(), rows_);
+        if (HasKeyLow()) {
+            LoadKeyN();
+        }
         TileMul<kChannels>(Factor(), Key(), rowSum, rows_);
         RowSums64(b_.Scratch(), Factor(), rows_);
         TileAdd<kChannels>(b_.Sums(), b_.Sums(), b_.Scratch(), 1);

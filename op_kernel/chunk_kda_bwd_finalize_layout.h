@@ -40,15 +40,16 @@ struct Slot {
     static constexpr int64_t kAkkDA = kDA + kScoreFloats * kHalf;           // -Akk^T dA
     static constexpr int64_t kDL = kAkkDA + kScoreFloats * kHalf;           // dL
     static constexpr int64_t kDLLow = kDL + kScoreFloats * kHalf;           // what bf16 left of it
-    static constexpr int64_t kHrDiagonal = kDLLow + kScoreFloats * kHalf;   // 8 blocks 16 x 16
-    static constexpr int64_t kDvb = kHrDiagonal + kKeyDim * 16 * kFull;     // Akk^T X
-    static constexpr int64_t kDARaw = kDvb + kRowFloats * kFull;            // X v^T + dw kt^T
-    static constexpr int64_t kDLRaw = kDARaw + kScoreFloats * kFull;        // -Akk^T dA Akk^T
-    static constexpr int64_t kDkb = kDLRaw + kScoreFloats * kFull;          // -Akk^T dw
-    static constexpr int64_t kDkg = kDkb + kRowFloats * kFull;              // v_new R^T
-    static constexpr int64_t kQueryRows = kDkg + kRowFloats * kFull;        // stril(dAqk) (k N)
-    static constexpr int64_t kKeyRows = kQueryRows + kRowFloats * kFull;    // dL (k N)
-    static constexpr int64_t kColumns = kKeyRows + kRowFloats * kFull;      // per row block
+    static constexpr int64_t kAkkBetaLow = kDLLow + kScoreFloats * kHalf;   // with preciseStates
+    static constexpr int64_t kHrDiagonal = kAkkBetaLow + kScoreFloats * kHalf;  // 8 blocks 16 x 16
+    static constexpr int64_t kDvb = kHrDiagonal + kKeyDim * 16 * kFull;         // Akk^T X
+    static constexpr int64_t kDARaw = kDvb + kRowFloats * kFull;                // X v^T + dw kt^T
+    static constexpr int64_t kDLRaw = kDARaw + kScoreFloats * kFull;            // -Akk^T dA Akk^T
+    static constexpr int64_t kDkb = kDLRaw + kScoreFloats * kFull;              // -Akk^T dw
+    static constexpr int64_t kDkg = kDkb + kRowFloats * kFull;                  // v_new R^T
+    static constexpr int64_t kQueryRows = kDkg + kRowFloats * kFull;            // stril(dAqk) (k N)
+    static constexpr int64_t kKeyRows = kQueryRows + kRowFloats * kFull;        // dL (k N)
+    static constexpr int64_t kColumns = kKeyRows + kRowFloats * kFull;          // per row block
     static constexpr int64_t kExchange = kColumns + kPairRowFloats * kFull;
 
     // Row sums over one AIV's channels: dbeta, <q, dq>, <k, dk>.

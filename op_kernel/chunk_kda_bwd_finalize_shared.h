@@ -45,6 +45,9 @@ struct Pointers {
     GM_ADDR kRstd;
     GM_ADDR cuSeqlens;
     GM_ADDR chunkIndices;
+    GM_ADDR kLow;
+    GM_ADDR hLow;
+    GM_ADDR dhLow;
     GM_ADDR dq;
     GM_ADDR dk;
     GM_ADDR dv;

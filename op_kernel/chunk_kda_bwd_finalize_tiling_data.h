@@ -27,6 +27,8 @@ struct ChunkKdaBwdFinalizeTilingData {
     int32_t hasNorm;         // q_rstd and k_rstd are given
     int32_t hasBetaSigmoid;  // beta_eff came out of a sigmoid
     int32_t gateIsBf16;      // raw_g and dg
+    int32_t hasKeyLow;       // k is the sum of two bf16 numbers
+    int32_t preciseStates;   // h and dh are
 };
 
 #endif  // KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_TILING_DATA_H

@@ -32,6 +32,7 @@ public:
           gradients_(tiling, gm, slots_, buffers_, levels_) {
         q_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.q));
         k_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.k));
+        kLow_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.kLow));
         gk_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(gm.gk));
         beta_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(gm.beta));
         akk_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.akk));
@@ -84,8 +85,12 @@ private:
         const int64_t keyRow =
             index_.CacheOffset(place, keyHead, tiling_.geometry.keyHeads, kKeyDim) + column;
         buffers_.LoadFull(gk_[index_.ValueCacheOffset(place, kKeyDim) + column], rows, kKeyDim);
-        buffers_.LoadHalf(k_[keyRow], rows, kKeyDim);
-        buffers_.LoadHalf(q_[keyRow], rows, kKeyDim);
+        // Two tiles are in the queue at a time: q waits for both halves of k.
+        const bool hasKeyLow = tiling_.hasKeyLow != 0;
+        buffers_.LoadKey(k_[keyRow], kLow_[keyRow], hasKeyLow, rows);
+        if (!hasKeyLow) {
+            buffers_.LoadHalf(q_[keyRow], rows, kKeyDim);
+        }
         KeepBeta(place, step);
 
         const Tile factor = buffers_.Work(0);
@@ -100,9 +105,10 @@ private:
         if (bounded_) {
             buffers_.FreeFull(gk);
         }
-        auto keyIn = buffers_.TakeHalf();
-        ToFloat<kChannels>(key, keyIn, rows);
-        buffers_.FreeHalf(keyIn);
+        buffers_.TakeKey(key, product, hasKeyLow, rows);
+        if (hasKeyLow) {
+            buffers_.LoadHalf(q_[keyRow], rows, kKeyDim);
+        }
 
         // -k 2^gk and beta k P
         const Tile negative = decay.ReferencePow();
@@ -233,7 +239,11 @@ private:
         ToFloat<kChannels>(work, akk, rows);
         buffers_.FreeHalf(akk);
         RowMul<kChannels>(work, work, buffers_.Beta(step), rows);
-        StoreScore(step, Slot::kAkkBeta, work, rows);
+        if (tiling_.preciseStates) {
+            StoreScorePair(step, Slot::kAkkBeta, Slot::kAkkBetaLow, work, high, rows);
+        } else {
+            StoreScore(step, Slot::kAkkBeta, work, rows);
+        }
         Tile dAqk = buffers_.TakeFull();
         KeepMasked(dAqk, buffers_.Below(), dAqk, rows);
         StoreScorePair(step, Slot::kDAqk, Slot::kDAqkLow, dAqk, high, rows);
@@ -312,6 +322,7 @@ private:
     Gradients gradients_;
     AscendC::GlobalTensor<bfloat16_t> q_;
     AscendC::GlobalTensor<bfloat16_t> k_;
+    AscendC::GlobalTensor<bfloat16_t> kLow_;
     AscendC::GlobalTensor<float> gk_;
     AscendC::GlobalTensor<float> beta_;
     AscendC::GlobalTensor<bfloat16_t> akk_;

@@ -141,6 +141,9 @@ MEANING = {
     "q_rstd": "the slot `q_rstd`: q was normalised",
     "k_rstd": "the slot `k_rstd`: k was normalised",
     "state": "the state to carry on, contiguous",
+    ("bwd_finalize", "k_low"): "the slot `k_hat_low`; k is then the sum of both",
+    "h_low": "result of fwd_h with k_low; h is then the sum of both where it meets dh or dv_scan",
+    "dh_low": "result of bwd_dhu with k_low; dh is then the sum of both",
     ("fwd_h", "k_low"): "the slot `kg_low`: with it, states, v_new and k enter the products as "
     "pairs, high + low, and h_low is returned",
     ("bwd_dhu", "k_low"): "the slot `kg_low`: with it, dh and k enter the product of dv_scan as "

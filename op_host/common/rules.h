@@ -65,10 +65,10 @@ inline void ExpectGateParameters(StageTiling& tiling, const Operand& aLog, const
     }
 }
 
-inline void ExpectNorms(StageTiling& tiling, const Operand& qRstd, const Operand& kRstd) {
-    if (qRstd.present != kRstd.present) {
-        tiling.Fail("q_rstd and k_rstd: expected both or none, got only %s",
-                    qRstd.present ? "q_rstd" : "k_rstd");
+inline void ExpectBothOrNone(StageTiling& tiling, const Operand& first, const Operand& second) {
+    if (first.present != second.present) {
+        tiling.Fail("%s and %s: expected both or none, got only %s", first.name.c_str(),
+                    second.name.c_str(), (first.present ? first : second).name.c_str());
     }
 }
 

@@ -120,7 +120,7 @@ def test_choices(library, stage):
 
 
 def more_key_heads(arguments):
-    names = [name for name in ("q", "k", "q_rstd", "k_rstd") if name in arguments]
+    names = [name for name in ("q", "k", "q_rstd", "k_rstd", "k_low") if name in arguments]
     return {name: np.concatenate([arguments[name]] * 2, 1) for name in names}
 
 
@@ -154,6 +154,7 @@ BREAKS = {
     ],
     ("dt_bias", "use_gate_in_kernel=False"): [dict(use_gate_in_kernel=False, a_log=None)],
     ("q_rstd and k_rstd", ""): [dict(q_rstd=None), dict(k_rstd=None)],
+    ("h_low and dh_low", ""): [dict(h_low=None), dict(dh_low=None)],
     ("heads", ""): [more_key_heads],
     ("B", ""): [two_rows],
     ("B", "cu_seqlens given"): [packed_rows],
