@@ -17,6 +17,7 @@ import subprocess
 import sys
 
 MODES = ("saved", "recompute")
+PRECISE = "saved, precise_relay"
 GATES = ("float32", "bfloat16")
 
 
@@ -78,7 +79,8 @@ def _every_gradient(x, named, mode):
 
     def loss(*values):
         now = dict(zip(named, values, strict=True))
-        output, state = chain.call(x, now, disable_recompute=mode == "saved")
+        options = dict(disable_recompute=mode != "recompute", precise_relay=mode == PRECISE)
+        output, state = chain.call(x, now, **options)
         return output.astype(ms.float32).sum() + state.sum()
 
     ms.grad(loss, tuple(range(len(named))))(*named.values())
@@ -100,12 +102,20 @@ def kept_by_saving_everything(tokens, heads, gate, mode):
         layout="BSND",
         a_log=named["a_log"],
         dt_bias=named["dt_bias"],
+        precise_relay=mode == PRECISE,
         **x.options,
         **chain.gate_options(),
     )
     caches = dict(zip((spec.name for spec in FWD_PREPARE.outputs), slots, strict=False))
-    h, v_new, _ = kda.npu_chunk_kda_fwd_h(caches["kg"], caches["w"], caches["u"], gk=caches["gk"])
-    return {**sizes, **_size({**caches, "h": h, "v_new": v_new})}
+    h, v_new, _, *low = kda.npu_chunk_kda_fwd_h(
+        caches["kg"],
+        caches["w"],
+        caches["u"],
+        gk=caches["gk"],
+        k_low=caches.get("kg_low"),
+    )
+    states = {"h": h, "h_low": low[0] if low else None}
+    return {**sizes, **_size({**caches, **states, "v_new": v_new})}
 
 
 def _print_kept(heads):
@@ -113,7 +123,7 @@ def _print_kept(heads):
     print("Bytes a token and head between forward and backward, inputs that are kept among them;")
     print("initial state, a_log and dt_bias, which do not grow with T, are left out:\n")
     print("| mode | gate | here | saving everything |\n|---|---|---|---|")
-    for mode in MODES:
+    for mode in (*MODES, PRECISE):
         for gate in GATES:
             rows = []
             for count in (kept, kept_by_saving_everything):

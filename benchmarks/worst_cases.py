@@ -32,6 +32,7 @@ VARIANTS = {
     "plain bf16 intra matrices": replace(REAL, paired_gate=False),
     "hi + lo instead of paired gate terms": replace(REAL, paired_gate=False, split_intra=True),
     "none of them": OLD,
+    "emulation, precise_relay": emulation.PRECISE_RELAY,
 }
 FINAL_STATE_COLUMNS = ("dk", "dv", "dbeta", "dg", "da_log", "ddt_bias")
 OUTPUT_COLUMNS = ("output", "dq", "dk", "dg", "da_log", "ddt_bias")
@@ -87,6 +88,7 @@ def main(arguments=None):
     real = None if args.no_kernels else kernels()
     if real is not None:
         runs["the kernels"] = real
+        runs["the kernels, precise_relay"] = lambda x: real(x, precise_relay=True)
 
     def with_truth(seeds, make):
         return [(x, x.results()) for x in (make(seed) for seed in seeds)]

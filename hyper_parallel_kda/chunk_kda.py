@@ -15,7 +15,7 @@ OP = StageSpec(
     "ChunkKda",
     inputs=(*table.FWD_PREPARE.inputs, table.FWD_H.input("initial_state")),
     attrs=(
-        *(a for a in table.FWD_PREPARE.attrs if a.name not in ("backward_mode", "precise_relay")),
+        *(attr for attr in table.FWD_PREPARE.attrs if attr.name != "backward_mode"),
         AttrSpec("output_final_state", "bool", False),
         AttrSpec("disable_recompute", "bool", True),
         table.STATE_V_FIRST,
@@ -51,6 +51,7 @@ def npu_chunk_kda(
     use_beta_sigmoid_in_kernel=False,
     allow_neg_eigval=False,
     use_exp2=True,
+    precise_relay=False,
 ):
     """Kimi Delta Attention over chunks, differentiable in every tensor argument.
 
@@ -87,6 +88,9 @@ def npu_chunk_kda(
             the inputs alone, and the backward computes the rest again, to the same bits.
         state_v_first: states are ``[N, Hv, V, K]``.
         use_exp2: unit of the cumulative gate that the stages hand on; no result depends on it.
+        precise_relay: hand what carries a state and its gradient from chunk to chunk on as pairs of
+            bfloat16 numbers. Gradients of a loss on the final state then keep sums that nearly
+            cancel; docs/accuracy.md has figures, and what it costs.
 
     Returns:
         ``(attn_out, final_state)``: attn_out ``[B, T, Hv, V]``, or ``[T, Hv, V]`` for "NTD" and

@@ -46,6 +46,7 @@ class Options:
     disable_recompute: bool
     cu_seqlens: list | None
     chunk_indices: list | None
+    precise_relay: bool
 
     @property
     def recompute(self):
@@ -97,8 +98,18 @@ def _cast(tensor, dtype):
 
 
 # What the backward reads of the forward: all of it needs the first ones, bwd_finalize the others.
-SCAN_CACHES = ("gk", "aqk", "w", "qg", "kg", "h", "v_new")
-GRADIENT_CACHES = ("akk", "q_hat", "k_hat", "q_rstd", "k_rstd", "beta_eff")
+# Those that end in _low are None without precise_relay.
+SCAN_CACHES = ("gk", "aqk", "w", "qg", "kg", "kg_low", "h", "v_new")
+GRADIENT_CACHES = (
+    "akk",
+    "q_hat",
+    "k_hat",
+    "k_hat_low",
+    "h_low",
+    "q_rstd",
+    "k_rstd",
+    "beta_eff",
+)
 SAVED_INPUTS = ("v", "g", "a_log", "dt_bias")  # by bwd_finalize; and the initial state
 
 
@@ -124,14 +135,17 @@ def _prepare(inputs, options, backward_mode):
         lower_bound=options.lower_bound,
         use_exp2=options.use_exp2,
         backward_mode=backward_mode,
+        precise_relay=options.precise_relay,
         **options.packing,
     )
-    return dict(zip((spec.name for spec in FWD_PREPARE.outputs), slots, strict=False))
+    names = [spec.name for spec in FWD_PREPARE.outputs]
+    return dict.fromkeys(names) | dict(zip(names, slots, strict=False))
 
 
 def _scan(caches, initial_state, options, output_final_state):
-    """Adds h and v_new to the caches, drops u, which nothing reads any more; the final state."""
-    h, v_new, final_state = npu_chunk_kda_fwd_h(
+    """Adds h, v_new and h_low to the caches, drops u, which nothing reads any more; the final
+    state."""
+    h, v_new, final_state, *low = npu_chunk_kda_fwd_h(
         caches["kg"],
         caches["w"],
         caches.pop("u"),
@@ -141,9 +155,10 @@ def _scan(caches, initial_state, options, output_final_state):
         chunk_size=options.chunk_size,
         use_exp2=options.use_exp2,
         state_v_first=options.state_v_first,
+        k_low=caches["kg_low"],
         **options.packing,
     )
-    caches.update(h=h, v_new=v_new)
+    caches.update(h=h, v_new=v_new, h_low=low[0] if low else None)
     return final_state
 
 
@@ -191,7 +206,7 @@ def _backward_stages(inputs, caches, d_o, dht, options, needs):
         state_v_first=options.state_v_first,
         **options.packing,
     )
-    dh, dh0, dv_scan = npu_chunk_kda_bwd_dhu(
+    dh, dh0, dv_scan, *dh_low = npu_chunk_kda_bwd_dhu(
         caches.pop("qg"),
         caches.pop("kg"),
         caches.pop("w"),
@@ -205,6 +220,7 @@ def _backward_stages(inputs, caches, d_o, dht, options, needs):
         use_exp2=options.use_exp2,
         state_v_first=options.state_v_first,
         layout=options.output_layout,
+        k_low=caches.pop("kg_low"),
         **options.packing,
     )
     del dv_local
@@ -239,6 +255,9 @@ def _backward_stages(inputs, caches, d_o, dht, options, needs):
         allow_neg_eigval=options.allow_neg_eigval,
         output_layout=options.layout,
         input_layout=options.layout,
+        k_low=caches["k_hat_low"],
+        h_low=caches["h_low"],
+        dh_low=dh_low[0] if dh_low else None,
         **options.packing,
     )
     return dh0, grads

@@ -61,6 +61,9 @@ class Numerics:
     split_scores: bool = True  # the scores' gradients as hi + lo in these products
     paired_gate: bool = True  # gate terms from the rounded operands of each product
     fresh_operands: bool = True  # forward operands from fp32 q_hat, k_hat, not the stored ones
+    precise_relay: bool = (
+        False  # the op's option: hi + lo for what carries a state and its gradient
+    )
     row_blocks: bool = True  # factors around a reference row, else exact pair differences
     rounding: bool = True  # False: float64 throughout, to test the algebra alone
     # False: float64 within a stage, and only what passes between stages is bf16
@@ -81,6 +84,17 @@ class Numerics:
     def operand_pair(self, x):
         """A matrix operand that is the sum of two bf16 numbers."""
         return sum(split_bf16(x)) if self.rounding and self.operands else x
+
+    def store_pair(self, x):
+        """A tensor that a stage hands on, with precise_relay as the sum of two bf16 numbers. Where
+        a stage takes the first of them alone, product rounds to it."""
+        if not (self.precise_relay and self.rounding):
+            return self.store(x)
+        return np.asarray(sum(split_bf16(np.float32(x))), self.dtype)
+
+    def relay(self, a, b):
+        """A product of operands that may be pairs, as they are."""
+        return a @ b if self.precise_relay else self.product(a, b)
 
     def product(self, a, b):
         """Both operands in bf16, fp32 sums."""
@@ -166,6 +180,7 @@ class Numerics:
 
 REAL = Numerics()
 EXACT = Numerics(rounding=False)
+PRECISE_RELAY = Numerics(precise_relay=True)
 # The least error that any kernels can have which hand on u, v_new and the other caches in the
 # dtypes that the stages' contract gives them.
 HANDED_ON = Numerics(operands=False)
@@ -194,7 +209,7 @@ def fwd_prepare(x, nm=REAL):
     if options.get("use_qk_l2norm_in_kernel"):
         (q_hat, q_rstd), (k_hat, k_rstd) = (reference.l2norm(a, nm.dtype(epsilon)) for a in (q, k))
     q_used, k_used = q_hat, k_hat
-    q_hat, k_hat = nm.store(q_hat), nm.store(k_hat)
+    q_hat, k_hat = nm.store(q_hat), nm.store_pair(k_hat)
     if not nm.fresh_operands:
         q_used, k_used = q_hat, k_hat
     q_used, k_used = (reference.expand_heads(a, _group(x)) for a in (q_used, k_used))
@@ -228,19 +243,23 @@ def fwd_prepare(x, nm=REAL):
         out["aqk"][at][..., :rows] = nm.store(scores)
         if nm.fold_beta:
             folded = inverse * _t(bc)
-            out["w"][at] = nm.store(nm.product(folded, kc * decay))
-            out["u"][at] = nm.store(nm.product(folded, v[at]))
+            if nm.precise_relay:
+                folded = nm.operand_pair(folded)
+            out["w"][at] = nm.store(nm.relay(folded, nm.operand(kc * decay)))
+            u = nm.relay(folded, nm.operand(v[at]))
+            out["u"][at] = u if nm.precise_relay else nm.store(u)
         else:
             out["w"][at] = nm.store(nm.product(inverse, bc * kc * decay))
             out["u"][at] = nm.store(nm.product(inverse, bc * v[at]))
         out["qg"][at] = nm.store(qc * decay)
         out["qg_scaled"][at] = nm.store(scale * qc * decay)
-        out["kg"][at] = nm.store(kc * np.exp2(gk[:, -1:] - gk))
+        out["kg"][at] = nm.store_pair(kc * np.exp2(gk[:, -1:] - gk))
     return dict(out, q_hat=q_hat, k_hat=k_hat, q_rstd=q_rstd, k_rstd=k_rstd, beta_eff=beta)
 
 
 def fwd_h(kg, w, u, gk, initial_state=None, nm=REAL):
-    """Stage 3: the state stays in fp32, its stored copy and its use as an operand are bf16."""
+    """Stage 3: the state stays in fp32, its stored copy and its use as an operand are bf16, or a
+    pair."""
     batch, heads, tokens, k_dim = kg.shape
     state = np.zeros((batch, heads, k_dim, u.shape[3]), nm.dtype)
     if initial_state is not None:
@@ -249,11 +268,12 @@ def fwd_h(kg, w, u, gk, initial_state=None, nm=REAL):
     v_new = np.zeros_like(u)
     for c in reference.chunks(batch, tokens):
         at = (c.batch, slice(None), slice(c.start, c.stop))
-        h[c.batch, c.slot] = nm.store(state[c.batch])
-        v_new[at] = nm.store(u[at] - nm.product(w[at], h[c.batch, c.slot]))
-        state[c.batch] = np.exp2(gk[c.batch, :, c.stop - 1])[..., None] * state[
-            c.batch
-        ] + nm.product(_t(kg[at]), v_new[at])
+        h[c.batch, c.slot] = nm.store_pair(state[c.batch])
+        pair = nm.store_pair(u[at] - nm.relay(w[at], h[c.batch, c.slot]))
+        v_new[at] = nm.store(pair)
+        state[c.batch] = np.exp2(gk[c.batch, :, c.stop - 1])[..., None] * state[c.batch] + nm.relay(
+            _t(kg[at]), pair
+        )
     return h, v_new, state
 
 
@@ -292,8 +312,8 @@ def bwd_dhu(qg, kg, w, d_o, dv_local, scale, gk, h0=None, dht=None, nm=REAL):
     dv_scan = np.zeros_like(d_o)
     for c in reversed(reference.chunks(batch, tokens)):
         at = (c.batch, slice(None), slice(c.start, c.stop))
-        dh[c.batch, c.slot] = nm.store(grad[c.batch])
-        dv_scan[at] = nm.store(dv_local[at] + nm.product(kg[at], dh[c.batch, c.slot]))
+        dh[c.batch, c.slot] = nm.store_pair(grad[c.batch])
+        dv_scan[at] = nm.store(dv_local[at] + nm.relay(kg[at], dh[c.batch, c.slot]))
         grad[c.batch] = (
             np.exp2(gk[c.batch, :, c.stop - 1])[..., None] * grad[c.batch]
             + scale * nm.product(_t(qg[at]), d_o[at])
@@ -324,7 +344,11 @@ def bwd_finalize(x, cache, dh, dv_scan, d_aqk, dq_raw, nm=REAL):
         folded = inverse * _t(b)
 
         dq_c = scale * decay * dq_raw[at]
-        if nm.regroup:
+        if nm.precise_relay:
+            inner = nm.relay(v, _t(state_grad))
+            inner = inner - nm.product(k_decayed, nm.relay(state, _t(state_grad)))
+            relay = nm.relay(nm.operand_pair(folded), nm.operand(inner))
+        elif nm.regroup:
             inner = nm.product(v, _t(state_grad))
             relay = nm.product(folded, inner) - nm.product(
                 nm.product(folded, k_decayed), nm.product(state, _t(state_grad))
@@ -336,7 +360,7 @@ def bwd_finalize(x, cache, dh, dv_scan, d_aqk, dq_raw, nm=REAL):
         dgk[:, -1] += decay[:, -1] * np.sum(state * state_grad, -1)
         written = np.cumsum(k * dk_c, axis=1, dtype=nm.dtype)
 
-        dw = -nm.product(x_scan, _t(state))
+        dw = -nm.relay(x_scan, _t(state))
         dvb, dkb = nm.product(_t(inverse), x_scan), nm.product(_t(inverse), dw)
         dv[at] = b * dvb
         dbeta_c = np.sum(dvb * v, -1) + np.sum(dkb * k_decayed, -1)

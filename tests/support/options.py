@@ -44,6 +44,7 @@ OPTIONS = {
     "initial_state bfloat16": {"state": "bfloat16"},
     "state_v_first": {"state": "float32", "state_v_first": True},
     "disable_recompute = False": {"recompute": True},
+    "precise_relay": {"precise_relay": True},
     "loss on the output": {"loss": "output"},
     "loss on the state": {"loss": "final_state"},
 }
@@ -73,6 +74,7 @@ class Setup:
     state: str = None  # dtype of the initial state
     state_v_first: bool = False
     recompute: bool = False
+    precise_relay: bool = False
     gate_dtype: str = "bfloat16"
     loss: str = "both"
     scale: float = 128**-0.5
@@ -148,7 +150,11 @@ def named_tensors(s, x):
 
 def keywords(s):
     """Options that no tensor and no Inputs carries."""
-    out = {"disable_recompute": not s.recompute, "state_v_first": s.state_v_first}
+    out = {
+        "disable_recompute": not s.recompute,
+        "state_v_first": s.state_v_first,
+        "precise_relay": s.precise_relay,
+    }
     if s.given_indices and s.lengths is not None:
         out["chunk_indices"] = reference.chunk_indices(s.cu_seqlens)
     return out

@@ -60,6 +60,12 @@ def test_regrouping_and_folding_cure_the_known_failure():
     assert worst("dk", "|sum_v v_last|", regroup=False, fold_beta=False) > 0.04
 
 
+def test_precise_relay_keeps_sums_that_nearly_cancel():
+    for name, search in (("dv", "|sum_k k_last|"), ("dg", "|sum_v v_(last-1)|")):
+        assert worst(name, search, precise_relay=True) < 0.01
+        assert worst(name, search) > 0.05
+
+
 def test_intra_chunk_matrices_need_exact_operands_or_paired_gate_terms():
     x = inputs.make_inputs(1, tokens=65, heads=1, decay="strong", loss="output")
     want = x.results()

@@ -2,7 +2,7 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """Prints the worst relative L2 of every output and gradient over the grid of the chain tests.
 
-    python -m tests.system.grid_report [--cases] [--emulation | --floor] [--device-target CPU]
+    python -m tests.system.grid_report [--cases] [--emulation | --floor | --precise-relay]
 
 --emulation measures the NumPy emulation of the kernels' rounding instead of the kernels: what bf16
 costs by itself. --floor measures float64 within each stage, with only the tensors between stages in
@@ -48,6 +48,7 @@ def main(arguments=None):
     parser.add_argument("--cases", action="store_true")
     parser.add_argument("--emulation", action="store_true")
     parser.add_argument("--floor", action="store_true")
+    parser.add_argument("--precise-relay", action="store_true", help="the kernels with that option")
     parser.add_argument("--device-target", choices=("CPU", "Ascend"), default="CPU")
     args = parser.parse_args(arguments)
     if args.emulation or args.floor:
@@ -62,7 +63,9 @@ def main(arguments=None):
         from tests.support import chain
 
         ms.set_device(args.device_target)
-        run = chain.results
+
+        def run(x, layout):
+            return chain.results(x, layout, precise_relay=args.precise_relay)
 
     found = {}
     for title, cases in groups().items():

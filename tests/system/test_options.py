@@ -48,6 +48,7 @@ def setups(draw):
         state=draw(st.sampled_from([None, "float32", "bfloat16"])),
         state_v_first=draw(st.booleans()),
         recompute=draw(st.booleans()),
+        precise_relay=draw(st.booleans()),
         gate_dtype=draw(st.sampled_from(["bfloat16", "float32"])),
         loss=draw(st.sampled_from(inputs.LOSSES)),
         scale=draw(st.sampled_from([128**-0.5, 128**-0.5, 1.0, -0.3, 1e-3])),

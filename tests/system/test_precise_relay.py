@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 The hyper_parallel_kda authors
+"""precise_relay=True: no gradient loses its accuracy where a sum over a row nearly cancels.
+
+The cases are those of test_chain's known failure: strong decay, constant dht, a loss on the final
+state alone. Without the option dv is off by up to 97 % on these seeds, dbeta by 40, dg by 19 and
+da_log by 86. tests/system/test_options.py draws the option together with all others.
+"""
+
+import numpy as np
+import pytest
+
+from hyper_parallel_kda import stage_table as table
+from tests.support import chain, emulation, inputs, metrics, options
+from tests.system import grid
+
+LIMIT = 0.015  # of every gradient; measured: 0.7 % on the worst seeds, dbeta and da_log
+SEARCHES = list(inputs.SEARCHES)
+
+
+def errors(seed, tokens=65, run=None, **overrides):
+    """Relative L2 of every output and gradient that there is."""
+    x = inputs.final_state_only(seed, tokens)
+    overrides = {"precise_relay": True, **overrides} if run is None else {}
+    got, want = (run or chain.results)(x, **overrides), x.results()
+    return {
+        name: metrics.relative_l2(got[name], value)
+        for name, value in want.items()
+        if value is not None and np.any(value)
+    }
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_worst_seeds(search):
+    for seed in inputs.worst_seeds(search):
+        found = errors(seed)
+        print(seed, {name: f"{100 * value:.2f}" for name, value in found.items()})
+        assert max(found.values()) <= LIMIT, (seed, found)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_worst_seeds_of_three_chunks(search):
+    """da_log, one number, is judged on the scale of the terms that it sums: of one seed it is 1 in
+    4,000 of them."""
+    for seed in inputs.worst_seeds(search, 129):
+        found = errors(seed, 129)
+        x = inputs.final_state_only(seed, 129)
+        want = x.results()
+        found["da_log"] *= metrics.norm(want["da_log"]) / options.summed_size(x, want)
+        assert max(found.values()) <= LIMIT, (seed, found)
+
+
+def test_random_seeds():
+    for seed in range(50):
+        found = errors(seed)
+        assert max(found.values()) <= LIMIT, (seed, found)
+
+
+def test_fresh_seeds():
+    """da_log, one number, may nearly cancel: then the emulation's error counts."""
+    first = np.random.SeedSequence().entropy % 2**31
+    for seed in range(first, first + 10):
+        found = errors(seed)
+        least = errors(seed, run=lambda x: emulation.results(x, emulation.PRECISE_RELAY))
+        for name, value in found.items():
+            assert value <= max(LIMIT, 1.5 * least[name] + 3e-3), (seed, name, found, least)
+
+
+@pytest.mark.parametrize("search, name", [("|sum_k k_last|", "dv"), ("|sum_v v_(last-1)|", "dg")])
+def test_the_seeds_need_it(search, name):
+    worst = max(errors(s, precise_relay=False)[name] for s in inputs.worst_seeds(search))
+    assert worst > 0.1
+
+
+@pytest.mark.parametrize("decay", ["lasting", "mixed", "bound"])
+@pytest.mark.parametrize("keys", inputs.KEYS)
+@pytest.mark.parametrize("tokens", [17, 65, 200])
+def test_other_cases_are_no_worse(tokens, keys, decay):
+    x, layout = grid.case(tokens, decay, keys=keys)
+    for loss, want in grid.truths(x).items():
+        part = grid.with_loss(x, loss)
+        got = chain.results(part, layout, precise_relay=True)
+        limits = grid.limits(part, want)
+        metrics.check_all(got, want, limits, part.upstream_norm(), f"{part.case} {layout}")
+
+
+@pytest.mark.parametrize("layout", table.LAYOUTS)
+@pytest.mark.parametrize("l2norm", [True, False])
+def test_recomputing_gives_the_same_bits(layout, l2norm):
+    x = inputs.make_inputs(
+        47,
+        tokens=200,
+        heads=4,
+        key_heads=2,
+        l2norm=l2norm,
+        initial_state=True,
+        cu_seqlens=(0, 5, 5, 70, 134, 200),
+    )
+    saved = chain.results(x, layout, precise_relay=True)
+    again = chain.results(x, layout, precise_relay=True, disable_recompute=False)
+    for name, value in saved.items():
+        assert np.array_equal(value, again[name]), name
+    output, state = chain.forward(x, layout, precise_relay=True)  # nothing is differentiated
+    assert np.array_equal(output, saved["output"])
+    assert np.array_equal(state, saved["final_state"])
