@@ -24,6 +24,14 @@ inline void Required(ops::OpParamDef& operand, const std::vector<ge::DataType>& 
 inline void Optional(ops::OpParamDef& operand, const std::vector<ge::DataType>& types) {
     Describe(operand, ops::OPTIONAL, types);
 }
+// A list of columns, and all of them once more with float16 in the place of bfloat16.
+inline std::vector<ge::DataType> WithHalf(const std::vector<ge::DataType>& types) {
+    std::vector<ge::DataType> both = types;
+    for (size_t i = 0; i < types.size(); ++i) {
+        both.push_back(types[i] == ge::DT_BF16 ? ge::DT_FLOAT16 : types[i]);
+    }
+    return both;
+}
 // cu_seqlens and chunk_indices: the tiling reads their values.
 inline void OptionalIndices(ops::OpParamDef& operand, size_t columns) {
     Describe(operand, ops::OPTIONAL, std::vector<ge::DataType>(columns, ge::DT_INT64));

@@ -159,6 +159,12 @@ public:
                  TypeText(second), TypeText(operand.type));
         }
     }
+    // The type of q, k, v and the caches, which is that of an op's first such operand. The caller
+    // wants all others to equal it, and tells the kernel by ChunkGeometry::ioIsHalf.
+    ge::DataType IoType(const Operand& first) {
+        ExpectType(first, ge::DT_BF16, ge::DT_FLOAT16);
+        return first.type;
+    }
     void Expect(const Operand& operand, ge::DataType type, const Dims& dims) {
         ExpectType(operand, type);
         ExpectShape(operand, dims);

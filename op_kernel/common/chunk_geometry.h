@@ -44,7 +44,7 @@ struct ChunkGeometry {
     int32_t headGroup;  // value heads that share one query/key head
     int32_t chunkSize;
     int32_t packed;
-    int32_t reserved;
+    int32_t ioIsHalf;  // q, k, v and the caches are float16, else bfloat16
 };
 
 }  // namespace kda

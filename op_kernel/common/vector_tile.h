@@ -217,20 +217,25 @@ __aicore__ inline void ColumnSums(const Tile& sums, const Tile& src, int32_t row
 // ---- casts and clearing
 // ------------------------------------------------------------------------------
 
-template <int32_t kWidth = 128>
-__aicore__ inline void ToFloat(const Tile& dst, const AscendC::LocalTensor<bfloat16_t>& src,
-                               int32_t rows) {
+// From and to T, bfloat16_t or half: the type of q, k, v and the caches. To nearest, ties to even.
+template <int32_t kWidth = 128, typename T>
+__aicore__ inline void ToFloat(const Tile& dst, const AscendC::LocalTensor<T>& src, int32_t rows) {
     AscendC::Cast(dst, src, AscendC::RoundMode::CAST_NONE, kFullMask, TileRepeats<kWidth>(rows),
                   AscendC::UnaryRepeatParams(1, 1, kRepeatBlocks, kRepeatBlocks / 2));
+    AscendC::PipeBarrier<PIPE_V>();
+}
+
+template <int32_t kWidth = 128, typename T>
+__aicore__ inline void ToIo(const AscendC::LocalTensor<T>& dst, const Tile& src, int32_t rows) {
+    AscendC::Cast(dst, src, AscendC::RoundMode::CAST_RINT, kFullMask, TileRepeats<kWidth>(rows),
+                  AscendC::UnaryRepeatParams(1, 1, kRepeatBlocks / 2, kRepeatBlocks));
     AscendC::PipeBarrier<PIPE_V>();
 }
 
 template <int32_t kWidth = 128>
 __aicore__ inline void ToBf16(const AscendC::LocalTensor<bfloat16_t>& dst, const Tile& src,
                               int32_t rows) {
-    AscendC::Cast(dst, src, AscendC::RoundMode::CAST_RINT, kFullMask, TileRepeats<kWidth>(rows),
-                  AscendC::UnaryRepeatParams(1, 1, kRepeatBlocks / 2, kRepeatBlocks));
-    AscendC::PipeBarrier<PIPE_V>();
+    ToIo<kWidth>(dst, src, rows);
 }
 
 // Rows [first, end) become zero, whatever they held. Never multiply by zero for this: NaN * 0 is

@@ -2,7 +2,7 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """Fresh random inputs over the supported set, and searches for seeds that make errors large.
 
-Every array holds values that its dtype can hold (bf16 tensors are rounded, then kept as float32),
+Every array holds values that its dtype can hold (io tensors are rounded, then kept as float32),
 so a test feeds the device exactly what the float64 reference sees. Each tensor has a random stream
 of its own: a search can draw one tensor of a thousand seeds without making the others.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tests.support import reference
-from tests.support.bfloat16 import round_bf16
+from tests.support.io_types import BFLOAT16
 
 # dt_bias ranges of the safe gate a = lower_bound * sigmoid(exp(a_log) * (g + dt_bias)).
 DECAYS = {
@@ -167,28 +167,28 @@ def sequences(x):
     return out
 
 
-def draw_v(seed, shape):
-    return round_bf16(stream(seed, "v").standard_normal(shape))
+def draw_v(seed, shape, io=BFLOAT16):
+    return io.round(stream(seed, "v").standard_normal(shape))
 
 
 def draw_k(seed, shape, keys="independent", unit_norm=False):
-    return _draw_keys(seed, "k", shape, keys, unit_norm)
+    return _draw_keys(seed, "k", shape, keys, unit_norm, BFLOAT16)
 
 
-def _draw_keys(seed, name, shape, keys, unit_norm):
+def _draw_keys(seed, name, shape, keys, unit_norm, io):
     if keys not in KEYS:
         raise ValueError(f"keys: expected one of {KEYS}, got {keys!r}")
     rng = stream(seed, name)
     x = rng.standard_normal(shape) if keys == "independent" else rng.random(shape)
     if unit_norm:
         x = x / np.sqrt(np.sum(x * x, -1, keepdims=True) + 1e-6)
-    return round_bf16(x)
+    return io.round(x)
 
 
-def _draw_beta(seed, shape, beta):
+def _draw_beta(seed, shape, beta, io):
     rng = stream(seed, "beta")
     if beta in ("sigmoid", "neg_eigval"):  # raw, the kernel applies the sigmoid
-        return round_bf16(rng.standard_normal(shape))
+        return io.round(rng.standard_normal(shape))
     if beta == "unit":
         return rng.random(shape).astype(np.float32)
     if beta == "two":
@@ -196,8 +196,8 @@ def _draw_beta(seed, shape, beta):
     raise ValueError(f"beta: expected one of {BETAS}, got {beta!r}")
 
 
-def _draw_gate(seed, shape, gate, decay):
-    """g, a_log, dt_bias. What bf16 cannot hold is rounded, so g may be passed in either dtype."""
+def _draw_gate(seed, shape, gate, decay, io):
+    """g, a_log, dt_bias. What io cannot hold is rounded, so g may be passed in either dtype."""
     if gate not in GATES:
         raise ValueError(f"gate: expected one of {tuple(GATES)}, got {gate!r}")
     if decay not in GATES[gate]:
@@ -213,7 +213,7 @@ def _draw_gate(seed, shape, gate, decay):
             # to head, and one head alone would stand for all of them in a norm.
             a_log[:] = 0
         dt_bias = (low + (high - low) * place).astype(np.float32)
-        return round_bf16(tokens.standard_normal(shape)), a_log, dt_bias
+        return io.round(tokens.standard_normal(shape)), a_log, dt_bias
     if decay == "steps":
         return (
             np.where(tokens.random(shape) < 1 / 8, -MOST_NATS, 0.0).astype(np.float32),
@@ -225,7 +225,7 @@ def _draw_gate(seed, shape, gate, decay):
     if decay != "extreme":
         nats = nats * np.exp(tokens.random(shape) - 0.5)
     nats = np.broadcast_to(np.minimum(nats, MOST_NATS), shape)
-    return round_bf16(-nats), None, None
+    return io.round(-nats), None, None
 
 
 def make_inputs(
@@ -247,6 +247,7 @@ def make_inputs(
     loss="both",
     constant_dht=False,
     cu_seqlens=None,
+    io=BFLOAT16,
 ):
     """One case of the supported set. Without l2norm in the kernel, q and k come in normalised (the
     recurrence diverges for long keys). `decay` is one of GATES[gate]; the options of the result
@@ -258,11 +259,9 @@ def make_inputs(
     state_shape = (sequences, heads, k_dim, v_dim)
     if loss not in LOSSES:
         raise ValueError(f"loss: expected one of {LOSSES}, got {loss!r}")
-    g, a_log, dt_bias = _draw_gate(seed, g_shape, gate, decay)
+    g, a_log, dt_bias = _draw_gate(seed, g_shape, gate, decay, io)
     state = stream(seed, "initial_state").standard_normal(state_shape) if initial_state else None
-    d_o = (
-        round_bf16(stream(seed, "d_o").standard_normal(v_shape)) if loss != "final_state" else None
-    )
+    d_o = io.round(stream(seed, "d_o").standard_normal(v_shape)) if loss != "final_state" else None
     dht = None
     if loss != "output":
         dht = stream(seed, "dht").standard_normal(state_shape)
@@ -280,15 +279,16 @@ def make_inputs(
     case = (
         f"seed={seed} B={batch} T={tokens} H={heads} gate={gate} decay={decay} keys={keys} "
         f"beta={beta} l2norm={l2norm} use_exp2={use_exp2} h0={initial_state} loss={loss}"
+        + (f" io={io}" if io != BFLOAT16 else "")
         + (f" Hk={key_heads}" if key_heads != heads else "")
         + (f" cu_seqlens={shown(cu_seqlens)}" if cu_seqlens is not None else "")
     )
     return Inputs(
-        q=_draw_keys(seed, "q", qk_shape, keys, not l2norm),
-        k=_draw_keys(seed, "k", qk_shape, keys, not l2norm),
-        v=draw_v(seed, v_shape),
+        q=_draw_keys(seed, "q", qk_shape, keys, not l2norm, io),
+        k=_draw_keys(seed, "k", qk_shape, keys, not l2norm, io),
+        v=draw_v(seed, v_shape, io),
         g=g,
-        beta=_draw_beta(seed, v_shape[:3], beta),
+        beta=_draw_beta(seed, v_shape[:3], beta, io),
         a_log=a_log,
         dt_bias=dt_bias,
         initial_state=None if state is None else state.astype(np.float32),

@@ -36,14 +36,16 @@ def norm(x):
     return float(np.sqrt(np.sum(np.square(np.asarray(x, np.float64)))))
 
 
-def relative_l2(got, want):
-    """|got - want| / |want| in float64; inf if got has a non-finite value where want is finite."""
+def relative_l2(got, want, floor=0.0):
+    """|got - want| / |want| in float64; inf if got has a non-finite value where want is finite.
+    floor: an error of each number that does not count, io_types.IoType.tiny where results lie below
+    the smallest normal number of their type."""
     got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
     if got.shape != want.shape:
         raise AssertionError(f"shape {got.shape}, expected {want.shape}")
     if not np.all(np.isfinite(got)):
         return float("inf")
-    scale, error = norm(want), norm(got - want)
+    scale, error = norm(want), norm(np.maximum(np.abs(got - want) - floor, 0))
     if scale == 0.0:
         return 0.0 if error == 0.0 else float("inf")
     return error / scale
@@ -81,9 +83,9 @@ def _detail(got, want):
     return text
 
 
-def compare(name, got, want, limit):
+def compare(name, got, want, limit, floor=0.0):
     """Relative L2 of one tensor."""
-    value = relative_l2(got, want)
+    value = relative_l2(got, want, floor)
     return Comparison(name, value, limit, _detail(got, want))
 
 
@@ -99,8 +101,9 @@ def compare_dh0(got, want, upstream_norm, limit):
     return Comparison("dh0", error / scale, DH0_FADED_LIMIT, "absolute; " + _detail(got, want))
 
 
-def compare_all(got, want, allowed, upstream_norm=None):
-    """One Comparison for each name in want. got and want map names to arrays or None."""
+def compare_all(got, want, allowed, upstream_norm=None, floor=0.0):
+    """One Comparison for each name in want. got and want map names to arrays or None. floor: see
+    relative_l2."""
     out = []
     for name, expected in want.items():
         actual = got.get(name)
@@ -112,7 +115,7 @@ def compare_all(got, want, allowed, upstream_norm=None):
         if name == "dh0" and upstream_norm is not None:
             out.append(compare_dh0(actual, expected, upstream_norm, allowed[name]))
         else:
-            out.append(compare(name, actual, expected, allowed[name]))
+            out.append(compare(name, actual, expected, allowed[name], floor))
     return out
 
 
@@ -121,9 +124,9 @@ def report(comparisons, title=""):
     return "\n".join(lines + [str(c) for c in comparisons])
 
 
-def check_all(got, want, allowed, upstream_norm=None, title=""):
+def check_all(got, want, allowed, upstream_norm=None, title="", floor=0.0):
     """compare_all, and AssertionError with the whole report if one of them is over its limit."""
-    comparisons = compare_all(got, want, allowed, upstream_norm)
+    comparisons = compare_all(got, want, allowed, upstream_norm, floor)
     if not all(c.passed for c in comparisons):
         raise AssertionError("\n" + report(comparisons, title))
     return comparisons

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support import inputs, metrics
 from tests.support.bfloat16 import bf16_bits, bf16_from_bits, round_bf16, split_bf16, to_bf16
+from tests.support.io_types import BFLOAT16, FLOAT16, IO_TYPES
 
 
 def test_bf16_rounds_to_nearest_even():
@@ -25,6 +26,42 @@ def test_bf16_pairs_keep_sixteen_bits():
     x = np.random.default_rng(0).standard_normal(1000).astype(np.float32)
     hi, lo = split_bf16(x)
     assert np.max(np.abs(hi.astype(np.float64) + lo - x) / np.abs(x)) < 2.0**-16
+
+
+@pytest.mark.parametrize("io", IO_TYPES, ids=str)
+def test_io_types_know_their_rounding(io):
+    x = np.random.default_rng(1).standard_normal(10000)
+    error = np.abs(io.round(x) - x) / np.abs(x)
+    assert 0.9 * io.epsilon < error.max() <= io.epsilon
+    assert io.array(x).dtype == io.dtype and np.array_equal(io.array(x).astype(float), io.round(x))
+    hi, lo = io.split(x)
+    assert np.array_equal(hi, io.round(x))
+    assert np.max(np.abs(hi.astype(float) + lo - x)) < 2 * io.epsilon**2 * np.abs(x).max()
+
+
+def test_io_types_round_to_nearest_even_and_below_normal_numbers():
+    x = np.array([1 + 2.0**-11, 1 + 3 * 2.0**-11, 70000, 2.0**-25, 1.01 * 2.0**-25])
+    want = np.array([1, 1 + 2.0**-9, np.inf, 0, 2.0**-24], np.float32)
+    assert np.array_equal(FLOAT16.round(x), want)
+    assert np.array_equal(BFLOAT16.round(x), round_bf16(x))
+    small = 1e-5 * np.random.default_rng(2).standard_normal(10000)
+    error = np.abs(FLOAT16.round(small) - small).max()
+    assert 0.9 * FLOAT16.tiny < error <= FLOAT16.tiny
+
+
+def test_a_floor_forgives_small_errors_only():
+    want = np.full(100, 1e-3)
+    assert metrics.relative_l2(want + 1e-6, want, floor=2e-6) == 0
+    assert abs(metrics.relative_l2(want + 3e-6, want, floor=1e-6) - 2e-3) < 1e-9
+
+
+@pytest.mark.parametrize("io", IO_TYPES, ids=str)
+def test_inputs_hold_values_of_the_io_type(io):
+    x = inputs.make_inputs(3, tokens=40, gate="softplus", decay="mixed", io=io)
+    for name in ("q", "k", "v", "g", "beta", "d_o"):
+        value = getattr(x, name)
+        assert np.array_equal(io.round(value), value), name
+    assert ("io=float16" in x.case) == io.is_half
 
 
 def test_relative_l2_sees_what_is_wrong():
