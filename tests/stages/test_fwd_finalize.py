@@ -92,7 +92,7 @@ def test_counters(lib):
 @pytest.mark.parametrize(
     "change, message",
     (
-        ({"output_layout": "TND"}, "output_layout"),
+        ({"output_layout": "TND"}, "qg_scaled: expected 3 dimensions .as layouts NTD and TND"),
         ({"cu_seqlens": [0, 65]}, "cu_seqlens"),
         ({"h": np.zeros((2, 1, 3, 128, 128), BF16)}, "h"),
         ({"aqk": np.zeros((2, 3, 65, 32), BF16)}, "aqk"),
