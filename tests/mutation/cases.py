@@ -76,6 +76,8 @@ def _fwd_prepare():
                 **{**norm, "use_qk_l2norm_in_kernel": False})  # fmt: skip
     # A core whose first chunk is a tail: nothing before it has filled the buffers.
     yield _case("fwd_prepare", "tail first", 4, tokens=65)
+    yield _case("fwd_prepare", "precise", 1, tokens=81, heads=3, cast=bf16, precise_relay=True,
+                **norm)  # fmt: skip
     softplus = {**norm, "safe_gate": False}
     yield _case("fwd_prepare", "softplus", 2, tokens=145, heads=3, cast=bf16, **softplus)
     yield _case("fwd_prepare", "softplus, tail first", 4, "BSND", ("dt_bias",), fp32, tokens=81,
