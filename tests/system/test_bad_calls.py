@@ -13,6 +13,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import hyper_parallel_kda as kda
+from hyper_parallel_kda import rules
 from hyper_parallel_kda import stage_table as table
 from hyper_parallel_kda.chunk_kda import OP
 from tests.support import chain, inputs, profiles
@@ -146,7 +147,7 @@ ERROR = re.compile(r"npu_chunk_kda(?:_\w+)?: ([\w ]+): expected .+, got ", re.DO
 def test_corrupted_calls_are_refused(good_calls, stage):
     function, arguments, want = good_calls[stage.name]
     names = {spec.name for spec in (*stage.inputs, *stage.attrs)}
-    names |= {"heads", "B", "q_rstd and k_rstd"}
+    names |= {rule.argument for rule in rules.RULES}
 
     @profiles.bounded(15)
     @given(data=st.data())
