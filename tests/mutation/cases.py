@@ -24,9 +24,9 @@ class Case:
     outputs: dict
 
 
-def _case(stage_name, title, cores=2, layout="BNSD", drop=(), cast=None, **options):
+def _case(stage_name, title, cores=2, layout="BNSD", drop=(), cast=None, pairs=False, **options):
     """Random operands of the stage; `drop` leaves operands out, `cast` gives them another type,
-    what stage_calls.sizes does not know are attributes."""
+    `pairs` adds low halves, what stage_calls.sizes does not know are attributes."""
     stage = table.STAGE_BY_NAME[stage_name]
     known = ("batch", "tokens", "heads", "ranks", "cu_seqlens", "key_heads")
     dims = {name: options.pop(name) for name in known if name in options}
@@ -36,7 +36,7 @@ def _case(stage_name, title, cores=2, layout="BNSD", drop=(), cast=None, **optio
     values = {**stage_calls.attributes(stage, layout), **options}
     rank3 = layout in table.RANK3_LAYOUTS
     rng = np.random.default_rng(zlib.crc32(f"{stage_name} {title}".encode()))
-    arrays = stage_calls.tensors(stage, sizes, values, rng, rank3)
+    arrays = stage_calls.tensors(stage, sizes, values, rng, rank3, pairs)
     if "gk" in arrays:  # what fwd_prepare makes: sums of negative numbers, anew in every chunk
         arrays["gk"] = _cumulative(arrays["gk"])
     for name in drop:
@@ -78,6 +78,7 @@ def _fwd_prepare():
     yield _case("fwd_prepare", "tail first", 4, tokens=65)
     yield _case("fwd_prepare", "precise", 1, tokens=81, heads=3, cast=bf16, precise_relay=True,
                 **norm)  # fmt: skip
+    yield _case("fwd_prepare", "pairs", 2, tokens=145, heads=3, precise_relay=True, **norm)
     softplus = {**norm, "safe_gate": False}
     yield _case("fwd_prepare", "softplus", 2, tokens=145, heads=3, cast=bf16, **softplus)
     yield _case("fwd_prepare", "softplus, tail first", 4, "BSND", ("dt_bias",), fp32, tokens=81,
@@ -101,6 +102,10 @@ def _scans():
                 cast={"initial_state": bf16})  # fmt: skip
     yield _case("bwd_dhu", "zero state, token-major", 1, "BSND", ("dht", "h0"), tokens=97, heads=3)
     yield _case("bwd_dhu", "bf16 state", 2, tokens=65, heads=3, batch=2, cast={"dht": bf16})
+    for v_first in (False, True):
+        for stage, cast in (("fwd_h", {"u": fp32}), ("bwd_dhu", {})):
+            yield _case(stage, f"pairs, V first {v_first}", 1, tokens=145, heads=3, cast=cast,
+                        pairs=True, state_v_first=v_first)  # fmt: skip
     for dtype in (fp32, bf16):  # one core with whole states, 24 with halves of their columns
         title = f"V first, {np.dtype(dtype).name}"
         yield _case("fwd_h", title, 1, tokens=145, heads=3, cast={"initial_state": dtype},
@@ -144,6 +149,9 @@ def _bwd_finalize():
                 heads=6, key_heads=2, cast=fp32, use_gate_in_kernel=False, use_exp2=False,
                 state_v_first=True)  # fmt: skip
     yield _case("bwd_finalize", "groups", 2, tokens=70, heads=6, key_heads=2, cast=fp32)
+    yield _case("bwd_finalize", "pairs", 1, tokens=145, heads=3, cast=fp32, pairs=True)
+    yield _case("bwd_finalize", "pairs, softplus, V first", 2, tokens=81, heads=3, cast=fp32,
+                pairs=True, safe_gate=False, state_v_first=True)  # fmt: skip
 
 
 def _packed():
