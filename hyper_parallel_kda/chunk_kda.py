@@ -73,7 +73,7 @@ def npu_chunk_kda(
             without safe_gate it is ``-exp(a_log) * softplus(g + dt_bias)``.
         use_gate_in_kernel: False: g is the log decay in nats, at most 0, whatever safe_gate says.
         a_log, dt_bias: float32, ``[Hv]`` and ``[Hv, K]`` or ``[Hv * K]``; dt_bias None is zero.
-            Both None without use_gate_in_kernel.
+            Neither is read, and neither has a gradient, without use_gate_in_kernel.
         cu_seqlens: bounds of N packed sequences on the token axis, N + 1 integers from 0 to T that
             do not decrease, as a list, tuple, NumPy array or Tensor (read on the host, once a
             call). Needs B = 1 or a layout without a batch axis. None: each batch row is one

@@ -316,9 +316,9 @@ class ChunkKdaFunction(_Function):
             return nothing
         if _is_recorded():
             # Recording: the stages' results would count as constants, whose gradients are zero.
-            raise NotImplementedError(
+            raise RuntimeError(
                 "npu_chunk_kda: a gradient inside a differentiated function (gradients of "
-                "gradients) is not implemented; compute it outside that function"
+                "gradients) is not supported; compute it outside that function"
             )
         inputs = dict(zip(ctx.kept_inputs, ctx.saved_tensors, strict=True))
         caches, ctx.caches = ctx.caches, None  # MindSpore runs a backward once
@@ -335,7 +335,7 @@ class ChunkKdaFunction(_Function):
         dbeta = _cast(dbeta, ctx.beta_dtype)
         if ctx.dt_bias_shape is None:
             ddt_bias = None
-        else:
+        elif ddt_bias is not None:  # an activated gate leaves dt_bias and a_log without gradients
             ddt_bias = ddt_bias.reshape(ctx.dt_bias_shape)
         da_log = None if inputs["a_log"] is None else da_log
         return dq, dk, dv, dg, dbeta, da_log, ddt_bias, dh0, None

@@ -116,17 +116,6 @@ RULES: tuple[Rule, ...] = (
     ),
     *(
         Rule(
-            name,
-            "None with use_gate_in_kernel=False",
-            (name, "use_gate_in_kernel"),
-            lambda c, name=name: c[name] is None or c["use_gate_in_kernel"],
-            when="use_gate_in_kernel=False",
-            got=lambda c: "a tensor",
-        )
-        for name in ("a_log", "dt_bias")
-    ),
-    *(
-        Rule(
             f"{first} and {second}",
             "both or none",
             (first, second),

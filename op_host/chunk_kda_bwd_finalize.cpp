@@ -106,7 +106,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     kda::ExpectScale(tiling, scale);
     kda::ExpectLowerBound(tiling, safeGate, lowerBound);
     kda::ExpectBetaOptions(tiling, betaSigmoid, negEigval);
-    kda::ExpectGateOptions(tiling, useGate, aLog, dtBias);
+    kda::ExpectGateOptions(tiling, useGate, aLog);
     kda::ExpectBothOrNone(tiling, qRstd, kRstd);
     kda::ExpectBothOrNone(tiling, hLow, dhLow);
     const kda::Layout out = tiling.ReadLayout(kOutputLayout, "output_layout");
@@ -171,7 +171,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->gateToLog2 = kda::GateUnit(true) / kda::GateUnit(tiling.Bool(kUseExp2, "use_exp2"));
     data->gateKind = gateKind;
     data->stateVFirst = tiling.Bool(kStateVFirst, "state_v_first") ? 1 : 0;
-    data->hasDtBias = dtBias.present ? 1 : 0;
+    data->hasDtBias = dtBias.present && useGate ? 1 : 0;
     data->hasNorm = qRstd.present ? 1 : 0;
     data->hasBetaSigmoid = betaSigmoid ? 1 : 0;
     data->gateIsBf16 = rawG.type == ge::DT_BF16 ? 1 : 0;

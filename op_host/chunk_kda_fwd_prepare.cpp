@@ -90,14 +90,14 @@ void ExpectOutput(kda::StageTiling& tiling, size_t index, const char* name, bool
     tiling.Expect(output, type, dims);
 }
 
-void ExpectOptions(kda::StageTiling& tiling, const kda::Operand& aLog, const kda::Operand& dtBias) {
+void ExpectOptions(kda::StageTiling& tiling, const kda::Operand& aLog) {
     kda::ExpectScale(tiling, tiling.Float(kScale, "scale"));
     kda::ExpectEpsilon(tiling, tiling.Float(kEpsilon, "epsilon"));
     kda::ExpectLowerBound(tiling, tiling.Bool(kSafeGate, "safe_gate"),
                           tiling.Float(kLowerBound, "lower_bound"));
     kda::ExpectBetaOptions(tiling, tiling.Bool(kUseBetaSigmoid, "use_beta_sigmoid_in_kernel"),
                            tiling.Bool(kAllowNegEigval, "allow_neg_eigval"));
-    kda::ExpectGateOptions(tiling, tiling.Bool(kUseGate, "use_gate_in_kernel"), aLog, dtBias);
+    kda::ExpectGateOptions(tiling, tiling.Bool(kUseGate, "use_gate_in_kernel"), aLog);
 }
 
 void SetGate(ChunkKdaFwdPrepareTilingData& data, int32_t kind, float lowerBound, bool useExp2) {
@@ -129,7 +129,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
         tiling.Fail("backward_mode: expected one of none, forward, recompute, save, got '%s'",
                     mode.c_str());
     }
-    ExpectOptions(tiling, aLog, dtBias);
+    ExpectOptions(tiling, aLog);
 
     kda::CallSizes sizes = tiling.Sizes(q, layout);
     const int64_t keyHeads = sizes.keyHeads;
@@ -191,7 +191,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
             tiling.Float(kLowerBound, "lower_bound"), tiling.Bool(kUseExp2, "use_exp2"));
     data->gateIsFloat = g.type == ge::DT_FLOAT;
     data->betaIsFloat = beta.type == ge::DT_FLOAT;
-    data->hasDtBias = dtBias.present;
+    data->hasDtBias = dtBias.present && tiling.Bool(kUseGate, "use_gate_in_kernel");
     data->normalize = normalize;
     data->betaSigmoid = tiling.Bool(kUseBetaSigmoid, "use_beta_sigmoid_in_kernel");
     data->betaTop = tiling.Bool(kAllowNegEigval, "allow_neg_eigval") ? 2.0f : 1.0f;

@@ -79,8 +79,8 @@ PURPOSE = {
 _GATE = (
     "gate of each channel: raw with use_gate_in_kernel=True, else the log decay in nats, at most 0"
 )
-_DT_BIAS = "added to the raw gate; None is zero; only with use_gate_in_kernel=True"
-_A_LOG = "logarithm of the raw gate's rate; needed with use_gate_in_kernel=True, else None"
+_DT_BIAS = "added to the raw gate; None is zero; not read without use_gate_in_kernel"
+_A_LOG = "logarithm of the raw gate's rate; needed with use_gate_in_kernel=True, else not read"
 _Q_GATED = "the slot `qg`; or `qg_scaled`, with scale = 1"
 _K_GATED = "the slot `kg`"
 _STATE_GRAD = "gradient of the state after the last token; None is zero"

@@ -40,15 +40,10 @@ inline void ExpectBetaOptions(StageTiling& tiling, bool betaSigmoid, bool negEig
     }
 }
 
-// a_log and dt_bias belong to the raw gate.
-inline void ExpectGateOptions(StageTiling& tiling, bool useGate, const Operand& aLog,
-                              const Operand& dtBias) {
+// a_log and dt_bias belong to the raw gate: an activated one leaves them unread.
+inline void ExpectGateOptions(StageTiling& tiling, bool useGate, const Operand& aLog) {
     if (useGate && !aLog.present) {
         tiling.Fail("a_log: expected a float32 tensor [Hv] with use_gate_in_kernel=True, got none");
-    }
-    if (!useGate && (aLog.present || dtBias.present)) {
-        tiling.Fail("%s: expected None with use_gate_in_kernel=False, got a tensor",
-                    aLog.present ? "a_log" : "dt_bias");
     }
 }
 

@@ -37,16 +37,6 @@ WRONG = [
     (dict(v=fp32(*SHAPE)), TypeError, ["v: expected bfloat16, got float32; ", "192 KB"]),
     (dict(g=ms.ops.zeros(SHAPE, ms.float16)), TypeError, ["g: expected bfloat16 or float32, got"]),
     (
-        dict(use_gate_in_kernel=False),
-        ValueError,
-        ["a_log: expected None with use_gate_in_kernel=False, got a tensor"],
-    ),
-    (
-        dict(use_gate_in_kernel=False, a_log=None),
-        ValueError,
-        ["dt_bias: expected None with use_gate_in_kernel=False, got a tensor"],
-    ),
-    (
         dict(q=bf16(2, 3, 65)),
         ValueError,
         [

@@ -148,11 +148,6 @@ BREAKS = {
     ("lower_bound", "safe_gate=False"): [dict(lower_bound=NAN, safe_gate=False)],
     ("allow_neg_eigval", ""): [dict(allow_neg_eigval=True, use_beta_sigmoid_in_kernel=False)],
     ("a_log", "use_gate_in_kernel=True"): [dict(a_log=None)],
-    ("a_log", "use_gate_in_kernel=False"): [
-        dict(use_gate_in_kernel=False),
-        dict(use_gate_in_kernel=False, dt_bias=None),
-    ],
-    ("dt_bias", "use_gate_in_kernel=False"): [dict(use_gate_in_kernel=False, a_log=None)],
     ("q_rstd and k_rstd", ""): [dict(q_rstd=None), dict(k_rstd=None)],
     ("h_low and dh_low", ""): [dict(h_low=None), dict(dh_low=None)],
     ("heads", ""): [more_key_heads],

@@ -52,3 +52,27 @@ def test_nats_and_beta_up_to_two(gate):
         seed, tokens=100, heads=4, gate=gate, decay="medium", beta="neg_eigval", use_exp2=False
     )
     check(x, gate_dtype=ms.float32)
+
+
+def test_an_activated_gate_leaves_its_parameters_unread():
+    """A model may pass a_log and dt_bias whatever its gate: NaN in them must not show."""
+    x = inputs.make_inputs(7, tokens=70, heads=2, gate="activated", decay="mixed")
+    named = chain.tensors(x)
+    unread = {
+        "a_log": chain.tensor(np.full(2, np.nan, np.float32)),
+        "dt_bias": chain.tensor(np.full((2, 128), np.nan, np.float32)),
+    }
+
+    def loss(g, parameters):
+        output, _ = chain.call(x, {**named, "g": g, **parameters})
+        return output.astype(ms.float32).sum()
+
+    def with_parameters(g, a_log, dt_bias):
+        return loss(g, {"a_log": a_log, "dt_bias": dt_bias})
+
+    want = ms.grad(lambda g: loss(g, {}))(named["g"])
+    dg, da_log, ddt_bias = ms.grad(with_parameters, grad_position=(0, 1, 2))(
+        named["g"], unread["a_log"], unread["dt_bias"]
+    )
+    assert np.array_equal(chain.array(dg), chain.array(want))
+    assert not chain.array(da_log).any() and not chain.array(ddt_bias).any()
