@@ -100,10 +100,12 @@ void ExpectOptions(kda::StageTiling& tiling, const kda::Operand& aLog) {
     kda::ExpectGateOptions(tiling, tiling.Bool(kUseGate, "use_gate_in_kernel"), aLog);
 }
 
+// geometry is set.
 void SetGate(ChunkKdaFwdPrepareTilingData& data, int32_t kind, float lowerBound, bool useExp2) {
     data.gateKind = kind;
-    data.unitBytes = kind == kda::kGateSafe ? kda::FwdPrepareSpace::kBoundedBytes
-                                            : kda::FwdPrepareSpace::kUnboundedBytes;
+    data.unitBytes = kind == kda::kGateSafe && data.geometry.ioIsHalf == 0
+                         ? kda::FwdPrepareSpace::kBoundedBytes
+                         : kda::FwdPrepareSpace::kUnboundedBytes;
     data.gateUnit = kda::GateUnit(useExp2);
     data.gateFactor = kda::GateFactor(useExp2);
     data.gateBound = lowerBound * data.gateUnit;
@@ -135,18 +137,20 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const int64_t keyHeads = sizes.keyHeads;
     const int64_t width = kda::kKeyDim;
     const kda::Dims keyRows = kda::RowDims(layout, sizes, keyHeads, width);
-    tiling.Expect(q, ge::DT_BF16, keyRows);
-    tiling.Expect(k, ge::DT_BF16, keyRows);
+    const ge::DataType io = tiling.IoType(q);
+    tiling.ExpectShape(q, keyRows);
+    tiling.Expect(k, io, keyRows);
     sizes.valueHeads = tiling.Sizes(v, layout).valueHeads;
     const int64_t valueHeads = sizes.valueHeads;
-    const kda::ChunkGeometry geometry =
+    kda::ChunkGeometry geometry =
         tiling.Geometry(sizes, tiling.Int(kChunkSize, "chunk_size"), kCu, kIndices);
+    geometry.ioIsHalf = io == ge::DT_FLOAT16;
     const kda::Dims valueRows = kda::RowDims(layout, sizes, valueHeads, width);
     const kda::Dims values = kda::RowDims(layout, sizes, valueHeads);
-    tiling.Expect(v, ge::DT_BF16, valueRows);
-    tiling.ExpectType(g, ge::DT_BF16, ge::DT_FLOAT);
+    tiling.Expect(v, io, valueRows);
+    tiling.ExpectType(g, io, ge::DT_FLOAT);
     tiling.ExpectShape(g, valueRows);
-    tiling.ExpectType(beta, ge::DT_BF16, ge::DT_FLOAT);
+    tiling.ExpectType(beta, io, ge::DT_FLOAT);
     tiling.ExpectShape(beta, values);
     kda::ExpectGateParameters(tiling, aLog, dtBias, valueHeads);
 
@@ -156,23 +160,23 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const bool precise = tiling.Bool(kPreciseRelay, "precise_relay");
     const bool normalize = tiling.Bool(kUseL2Norm, "use_qk_l2norm_in_kernel");
     tiling.Expect(tiling.Output(kGk, "gk"), ge::DT_FLOAT, cache);
-    tiling.Expect(tiling.Output(kAqk, "aqk"), ge::DT_BF16, scores);
-    ExpectOutput(tiling, kAkk, "akk", selection.akk, ge::DT_BF16, scores);
-    tiling.Expect(tiling.Output(kW, "w"), ge::DT_BF16, cache);
-    tiling.Expect(tiling.Output(kU, "u"), precise ? ge::DT_FLOAT : ge::DT_BF16, cache);
-    ExpectOutput(tiling, kQg, "qg", selection.qg, ge::DT_BF16, cache);
-    tiling.Expect(tiling.Output(kKg, "kg"), ge::DT_BF16, cache);
-    tiling.Expect(tiling.Output(kQgScaled, "qg_scaled"), ge::DT_BF16, cache);
-    ExpectOutput(tiling, kQHat, "q_hat", selection.hatted, ge::DT_BF16, keyCache);
-    ExpectOutput(tiling, kKHat, "k_hat", selection.hatted, ge::DT_BF16, keyCache);
+    tiling.Expect(tiling.Output(kAqk, "aqk"), io, scores);
+    ExpectOutput(tiling, kAkk, "akk", selection.akk, io, scores);
+    tiling.Expect(tiling.Output(kW, "w"), io, cache);
+    tiling.Expect(tiling.Output(kU, "u"), precise ? ge::DT_FLOAT : io, cache);
+    ExpectOutput(tiling, kQg, "qg", selection.qg, io, cache);
+    tiling.Expect(tiling.Output(kKg, "kg"), io, cache);
+    tiling.Expect(tiling.Output(kQgScaled, "qg_scaled"), io, cache);
+    ExpectOutput(tiling, kQHat, "q_hat", selection.hatted, io, keyCache);
+    ExpectOutput(tiling, kKHat, "k_hat", selection.hatted, io, keyCache);
     const kda::Dims keyValues = kda::CacheDims(sizes, keyHeads);
     ExpectOutput(tiling, kQRstd, "q_rstd", selection.hatted && normalize, ge::DT_FLOAT, keyValues);
     ExpectOutput(tiling, kKRstd, "k_rstd", selection.hatted && normalize, ge::DT_FLOAT, keyValues);
     ExpectOutput(tiling, kBetaEff, "beta_eff", selection.hatted, ge::DT_FLOAT,
                  kda::CacheDims(sizes, valueHeads));
-    ExpectOutput(tiling, kKgLow, "kg_low", precise, ge::DT_BF16, cache);
-    ExpectOutput(tiling, kKHatLow, "k_hat_low", precise && selection.hatted && normalize,
-                 ge::DT_BF16, keyCache);
+    ExpectOutput(tiling, kKgLow, "kg_low", precise, io, cache);
+    ExpectOutput(tiling, kKHatLow, "k_hat_low", precise && selection.hatted && normalize, io,
+                 keyCache);
 
     ChunkKdaFwdPrepareTilingData* data = tiling.Data<ChunkKdaFwdPrepareTilingData>();
     if (!tiling.Ok()) {
@@ -249,40 +253,42 @@ namespace ops {
 class ChunkKdaFwdPrepare : public OpDef {
 public:
     explicit ChunkKdaFwdPrepare(const char* name) : OpDef(name) {
-        // One column for each dtype of g, beta and u.
-        const size_t columns = 8;
-        const std::vector<ge::DataType> bf16(columns, ge::DT_BF16);
+        // One column for each dtype of g, beta and u, then the same with float16.
+        const size_t combinations = 8;
+        const size_t columns = 2 * combinations;
+        const std::vector<ge::DataType> io =
+            kda::WithHalf(std::vector<ge::DataType>(combinations, ge::DT_BF16));
         const std::vector<ge::DataType> fp32(columns, ge::DT_FLOAT);
-        kda::Required(Input("q"), bf16);
-        kda::Required(Input("k"), bf16);
-        kda::Required(Input("v"), bf16);
+        kda::Required(Input("q"), io);
+        kda::Required(Input("k"), io);
+        kda::Required(Input("v"), io);
         std::vector<ge::DataType> g, beta, u;
-        for (size_t i = 0; i < columns; ++i) {
+        for (size_t i = 0; i < combinations; ++i) {
             g.push_back(i / 2 % 2 == 0 ? ge::DT_BF16 : ge::DT_FLOAT);
             beta.push_back(i % 2 == 0 ? ge::DT_BF16 : ge::DT_FLOAT);
             u.push_back(i / 4 == 0 ? ge::DT_BF16 : ge::DT_FLOAT);
         }
-        kda::Required(Input("g"), g);
-        kda::Required(Input("beta"), beta);
+        kda::Required(Input("g"), kda::WithHalf(g));
+        kda::Required(Input("beta"), kda::WithHalf(beta));
         kda::Optional(Input("a_log"), fp32);
         kda::Optional(Input("dt_bias"), fp32);
         kda::OptionalIndices(Input("cu_seqlens"), columns);
         kda::OptionalIndices(Input("chunk_indices"), columns);
         kda::Required(Output("gk"), fp32);
-        kda::Required(Output("aqk"), bf16);
-        kda::Optional(Output("akk"), bf16);
-        kda::Required(Output("w"), bf16);
-        kda::Required(Output("u"), u);
-        kda::Optional(Output("qg"), bf16);
-        kda::Required(Output("kg"), bf16);
-        kda::Required(Output("qg_scaled"), bf16);
-        kda::Optional(Output("q_hat"), bf16);
-        kda::Optional(Output("k_hat"), bf16);
+        kda::Required(Output("aqk"), io);
+        kda::Optional(Output("akk"), io);
+        kda::Required(Output("w"), io);
+        kda::Required(Output("u"), kda::WithHalf(u));
+        kda::Optional(Output("qg"), io);
+        kda::Required(Output("kg"), io);
+        kda::Required(Output("qg_scaled"), io);
+        kda::Optional(Output("q_hat"), io);
+        kda::Optional(Output("k_hat"), io);
         kda::Optional(Output("q_rstd"), fp32);
         kda::Optional(Output("k_rstd"), fp32);
         kda::Optional(Output("beta_eff"), fp32);
-        kda::Optional(Output("kg_low"), bf16);
-        kda::Optional(Output("k_hat_low"), bf16);
+        kda::Optional(Output("kg_low"), io);
+        kda::Optional(Output("k_hat_low"), io);
         Attr("scale").AttrType(REQUIRED).Float();
         Attr("chunk_size").AttrType(OPTIONAL).Int(64);
         Attr("layout").AttrType(OPTIONAL).String("BNSD");

@@ -13,17 +13,37 @@
 // Cube work of a unit with R rows in b = ceil(R / 16) row blocks, in multiply-adds:
 //   32 * 16 * 128 * b (b + 1) / 2   scores of q and k together
 //   + max(R, 16 if R = 1) * 256 * R   w and u
-// which is 655,360 + 1,048,576 for a full chunk. A gate without a bound takes its diagonal blocks
-// in four products, one a level (common/level_decay.h):
+// which is 655,360 + 1,048,576 for a full chunk. Under a gate without a bound, and always
+// in float16, the diagonal blocks come from four products, one a level (common/level_decay.h):
 //   32 * 16 * 128 * (b (b - 1) / 2 + 4 b)
-// for the scores, 1,441,792 in a full chunk. With preciseRelay Akk diag(beta) is a sum of two bf16
-// numbers, hence two products for w and u, u stays in fp32, and what bf16 leaves of kg and k_hat
-// comes out, too.
+// for the scores, 1,441,792 in a full chunk. With preciseRelay Akk diag(beta) is a sum of two
+// 16-bit numbers, hence two products for w and u, u stays in fp32, and what rounding leaves of kg
+// and k_hat comes out, too.
 #include "kernel_operator.h"
 
 #include "chunk_kda_fwd_prepare_cube.h"
 #include "chunk_kda_fwd_prepare_tiling_data.h"
 #include "chunk_kda_fwd_prepare_vector.h"
+
+namespace kda {
+
+template <typename T>
+__aicore__ inline void RunFwdPrepare(const ChunkKdaFwdPrepareTilingData& tiling,
+                                     const FwdPrepareOperands& operands) {
+    AscendC::TPipe pipe;
+    if ASCEND_IS_AIC {
+        FwdPrepareCube<T> cube(tiling, operands);
+        cube.Init(pipe);
+        cube.Process();
+    }
+    if ASCEND_IS_AIV {
+        FwdPrepareVector<T> vector(tiling, operands);
+        vector.Init(pipe);
+        vector.Process(pipe);
+    }
+}
+
+}  // namespace kda
 
 extern "C" __global__ __aicore__ void chunk_kda_fwd_prepare(
     GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR g, GM_ADDR beta, GM_ADDR a_log, GM_ADDR dt_bias,
@@ -61,15 +81,9 @@ extern "C" __global__ __aicore__ void chunk_kda_fwd_prepare(
         k_hat_low,
         AscendC::GetUserWorkspace(workspace) +
             kda::BlockOfCore() * kda::kFwdPrepareUnitsPerBlock * tilingData.unitBytes};
-    AscendC::TPipe pipe;
-    if ASCEND_IS_AIC {
-        kda::FwdPrepareCube cube(tilingData, operands);
-        cube.Init(pipe);
-        cube.Process();
-    }
-    if ASCEND_IS_AIV {
-        kda::FwdPrepareVector vector(tilingData, operands);
-        vector.Init(pipe);
-        vector.Process(pipe);
+    if (tilingData.geometry.ioIsHalf != 0) {
+        kda::RunFwdPrepare<half>(tilingData, operands);
+    } else {
+        kda::RunFwdPrepare<bfloat16_t>(tilingData, operands);
     }
 }

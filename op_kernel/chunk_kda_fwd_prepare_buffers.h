@@ -13,6 +13,8 @@
 
 namespace kda {
 
+// T: the type of q, k, v, of the caches and of the products' operands, bfloat16_t or half.
+template <typename T>
 class FwdPrepareBuffers {
 protected:
     __aicore__ inline FwdPrepareBuffers(const ChunkKdaFwdPrepareTilingData& tiling,
@@ -20,7 +22,7 @@ protected:
         : tiling_(tiling),
           gm_(gm),
           index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices),
-          isBounded_(tiling.gateKind == kGateSafe) {}
+          isBounded_(FwdPrepareIsBounded<T>(tiling)) {}
 
     __aicore__ inline void InitBuffers(AscendC::TPipe& pipe) {
         pipe.InitBuffer(input_, 1, kInputBytes);
@@ -45,13 +47,13 @@ protected:
         FillBlock(betaTop_, tiling_.betaTop);
     }
 
-    using Bf16 = AscendC::LocalTensor<bfloat16_t>;
-    using GlobalBf16 = AscendC::GlobalTensor<bfloat16_t>;
+    using Io = AscendC::LocalTensor<T>;
+    using GlobalIo = AscendC::GlobalTensor<T>;
     using GlobalFloat = AscendC::GlobalTensor<float>;
 
     static constexpr int32_t kHalf = 32;  // rows that leave together
     static constexpr uint32_t kInputBytes = 64 * 128 * sizeof(float);
-    static constexpr uint32_t kOutputBytes = kHalf * 128 * sizeof(bfloat16_t);
+    static constexpr uint32_t kOutputBytes = kHalf * 128 * sizeof(T);
     static constexpr uint32_t kTileFloats = 3 * 64 * 128 + kHalf * 128;
     static constexpr uint32_t kScaledPowFloats = kRowBlocks * 128;
     static constexpr uint32_t kMaskFloats = kMaskBytes / sizeof(float);
@@ -87,9 +89,9 @@ protected:
         levelMasks_ = small[at += kMaskFloats].ReinterpretCast<uint8_t>();
     }
 
-    __aicore__ inline GlobalBf16 WorkspaceBf16(int64_t space, int64_t part) const {
-        GlobalBf16 tensor;
-        tensor.SetGlobalBuffer((__gm__ bfloat16_t*)(gm_.workspace + space + part));
+    __aicore__ inline GlobalIo WorkspaceIo(int64_t space, int64_t part) const {
+        GlobalIo tensor;
+        tensor.SetGlobalBuffer((__gm__ T*)(gm_.workspace + space + part));
         return tensor;
     }
     __aicore__ inline GlobalFloat WorkspaceFloat(int64_t space, int64_t part) const {
@@ -97,9 +99,9 @@ protected:
         tensor.SetGlobalBuffer((__gm__ float*)(gm_.workspace + space + part));
         return tensor;
     }
-    __aicore__ inline GlobalBf16 TensorBf16(GM_ADDR base, int64_t offset) const {
-        GlobalBf16 tensor;
-        tensor.SetGlobalBuffer((__gm__ bfloat16_t*)base + offset);
+    __aicore__ inline GlobalIo TensorIo(GM_ADDR base, int64_t offset) const {
+        GlobalIo tensor;
+        tensor.SetGlobalBuffer((__gm__ T*)base + offset);
         return tensor;
     }
     __aicore__ inline GlobalFloat TensorFloat(GM_ADDR base, int64_t offset) const {
@@ -119,8 +121,8 @@ protected:
                      tiling_.gateLayout.tokenStride);
             input_.EnQue(raw);
         } else {
-            Bf16 raw = input_.AllocTensor<bfloat16_t>();
-            LoadRows(raw, TensorBf16(gm_.g, offset), unit.place.rows, 128,
+            Io raw = input_.template AllocTensor<T>();
+            LoadRows(raw, TensorIo(gm_.g, offset), unit.place.rows, 128,
                      tiling_.gateLayout.tokenStride);
             input_.EnQue(raw);
         }
@@ -139,39 +141,39 @@ protected:
 
     __aicore__ inline void LoadQueryKey(const FwdPrepareUnit& unit) {
         const int64_t offset = ChunkIndex::RowOffset(tiling_.keyLayout, unit.place, unit.keyHead);
-        Bf16 rows = input_.AllocTensor<bfloat16_t>();
-        LoadRows(rows, TensorBf16(gm_.k, offset), unit.place.rows, 128,
+        Io rows = input_.template AllocTensor<T>();
+        LoadRows(rows, TensorIo(gm_.k, offset), unit.place.rows, 128,
                  tiling_.keyLayout.tokenStride);
-        LoadRows(rows[64 * 128], TensorBf16(gm_.q, offset), unit.place.rows, 128,
+        LoadRows(rows[64 * 128], TensorIo(gm_.q, offset), unit.place.rows, 128,
                  tiling_.keyLayout.tokenStride);
         input_.EnQue(rows);
     }
 
     // ---- copies out -----------------------------------------------------------------------------
 
-    // `castRows` rows of src, rounded to bf16, leave as `bursts` bursts of `burst` elements.
+    // `castRows` rows of src, rounded to T, leave as `bursts` bursts of `burst` elements.
     template <int32_t kWidth = 128>
-    __aicore__ inline void Emit(const GlobalBf16& dst, const Tile& src, int32_t castRows,
+    __aicore__ inline void Emit(const GlobalIo& dst, const Tile& src, int32_t castRows,
                                 int32_t bursts, int32_t burst, int64_t pitch) {
-        Bf16 out = output_.AllocTensor<bfloat16_t>();
-        ToBf16<kWidth>(out, src, castRows);
+        Io out = output_.template AllocTensor<T>();
+        ToIo<kWidth>(out, src, castRows);
         output_.EnQue(out);
-        out = output_.DeQue<bfloat16_t>();
+        out = output_.template DeQue<T>();
         StoreRows(dst, out, bursts, burst, pitch);
         output_.FreeTensor(out);
     }
 
-    // What rounding to bf16 leaves of rows of src, to rows without gaps. scratch: a tile like src.
+    // What rounding to T leaves of rows of src, to rows without gaps. scratch: a tile like src.
     template <int32_t kWidth = 128>
-    __aicore__ inline void EmitLow(const GlobalBf16& dst, const Tile& src, const Tile& scratch,
+    __aicore__ inline void EmitLow(const GlobalIo& dst, const Tile& src, const Tile& scratch,
                                    int32_t rows) {
-        Bf16 out = output_.AllocTensor<bfloat16_t>();
-        ToBf16<kWidth>(out, src, rows);
+        Io out = output_.template AllocTensor<T>();
+        ToIo<kWidth>(out, src, rows);
         ToFloat<kWidth>(scratch, out, rows);
         TileSub<kWidth>(scratch, src, scratch, rows);
-        ToBf16<kWidth>(out, scratch, rows);
+        ToIo<kWidth>(out, scratch, rows);
         output_.EnQue(out);
-        out = output_.DeQue<bfloat16_t>();
+        out = output_.template DeQue<T>();
         StoreRows(dst, out, rows, kWidth, kWidth);
         output_.FreeTensor(out);
     }
@@ -181,8 +183,7 @@ protected:
                                          int32_t rows) {
         for (int32_t first = 0; first < rows; first += kHalf) {
             const int32_t count = rows - first < kHalf ? rows - first : kHalf;
-            EmitLow(TensorBf16(output, cacheOffset + first * 128), src[first * 128], product_,
-                    count);
+            EmitLow(TensorIo(output, cacheOffset + first * 128), src[first * 128], product_, count);
         }
     }
 
@@ -191,7 +192,7 @@ protected:
                                       int32_t first, int32_t count, int32_t rows) {
         const int32_t real = rows - first < count ? rows - first : count;
         if (real > 0) {
-            Emit(TensorBf16(output, cacheOffset + first * 128), src, real, real, 128, 128);
+            Emit(TensorIo(output, cacheOffset + first * 128), src, real, real, 128, 128);
         }
     }
 
@@ -199,8 +200,8 @@ protected:
     __aicore__ inline void EmitRowOperand(int64_t operand, int64_t second, const Tile& src,
                                           int32_t first, int32_t count) {
         const int64_t row = 2 * first + second * kBlockRows;
-        Emit(WorkspaceBf16(operand, row * 128 * 2), src, count, count / kBlockRows,
-             kBlockRows * 128, 2 * kBlockRows * 128);
+        Emit(WorkspaceIo(operand, row * 128 * 2), src, count, count / kBlockRows, kBlockRows * 128,
+             2 * kBlockRows * 128);
     }
 
     __aicore__ inline void LoadBeta(const FwdPrepareUnit& unit, const Tile& rawBeta) {
@@ -210,7 +211,7 @@ protected:
         if (tiling_.betaIsFloat != 0) {
             LoadColumn(rawBeta, TensorFloat(gm_.beta, offset), unit.place.rows, pitch);
         } else {
-            LoadColumn(rawBeta.ReinterpretCast<bfloat16_t>(), TensorBf16(gm_.beta, offset),
+            LoadColumn(rawBeta.template ReinterpretCast<T>(), TensorIo(gm_.beta, offset),
                        unit.place.rows, pitch);
         }
     }
@@ -229,7 +230,7 @@ protected:
     const ChunkKdaFwdPrepareTilingData& tiling_;
     const FwdPrepareOperands& gm_;
     ChunkIndex index_;
-    bool isBounded_;  // the gate, as block_decay.h needs it; else level_decay.h
+    bool isBounded_;  // factors as in block_decay.h; else level_decay.h
 
     AscendC::TQue<AscendC::TPosition::VECIN, 1> input_;  // raw gate, then k and q
     AscendC::TQue<AscendC::TPosition::VECIN, 1> parameters_;

@@ -10,6 +10,8 @@
 
 namespace kda {
 
+// T: as in FwdPrepareBuffers.
+template <typename T>
 class FwdPrepareCube {
 public:
     __aicore__ inline FwdPrepareCube(const ChunkKdaFwdPrepareTilingData& tiling,
@@ -18,12 +20,12 @@ public:
           gm_(gm),
           index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices),
           units_(tiling.geometry, index_, tiling.unitBytes),
-          diagonalColumns_(tiling.gateKind == kGateSafe ? kFractalRows : 0) {}
+          diagonalColumns_(FwdPrepareIsBounded<T>(tiling) ? kFractalRows : 0) {}
 
     __aicore__ inline void Init(AscendC::TPipe& pipe) {
         l0_.Init(pipe);
-        pipe.InitBuffer(scoreOperands_, 2, (kStackRows + kColumnRows) * 128 * sizeof(bfloat16_t));
-        pipe.InitBuffer(outputOperands_, 2, (2 * 64 * 64 + 2 * 64 * 128) * sizeof(bfloat16_t));
+        pipe.InitBuffer(scoreOperands_, 2, (kStackRows + kColumnRows) * 128 * sizeof(T));
+        pipe.InitBuffer(outputOperands_, 2, (2 * 64 * 64 + 2 * 64 * 128) * sizeof(T));
     }
 
     __aicore__ inline void Process() {
@@ -55,16 +57,16 @@ public:
     }
 
 private:
-    using L1 = AscendC::LocalTensor<bfloat16_t>;
+    using L1 = AscendC::LocalTensor<T>;
     using L0C = AscendC::LocalTensor<float>;
 
     static constexpr uint32_t kStackRows = 128;
     static constexpr uint32_t kColumnRows = 160;
     static constexpr uint32_t kPairRows = 32;  // q and k rows of one row block
 
-    __aicore__ inline AscendC::GlobalTensor<bfloat16_t> Bf16(GM_ADDR base, int64_t offset) const {
-        AscendC::GlobalTensor<bfloat16_t> tensor;
-        tensor.SetGlobalBuffer((__gm__ bfloat16_t*)base + offset);
+    __aicore__ inline AscendC::GlobalTensor<T> Io(GM_ADDR base, int64_t offset) const {
+        AscendC::GlobalTensor<T> tensor;
+        tensor.SetGlobalBuffer((__gm__ T*)base + offset);
         return tensor;
     }
     __aicore__ inline AscendC::GlobalTensor<float> Scores(int64_t space, int64_t part,
@@ -80,25 +82,24 @@ private:
         if (FirstColumnRow(blocks) == 0) {
             return;
         }
-        L1 operands = scoreOperands_.AllocTensor<bfloat16_t>();
-        LoadNdToL1(operands, Bf16(gm_.workspace + space + FwdPrepareSpace::kRowOperands, 0),
+        L1 operands = scoreOperands_.template AllocTensor<T>();
+        LoadNdToL1(operands, Io(gm_.workspace + space + FwdPrepareSpace::kRowOperands, 0),
                    kPairRows * blocks, 128, 128, kStackRows);
         LoadNdToL1(operands[kStackRows * 128],
-                   Bf16(gm_.workspace + space + FwdPrepareSpace::kColumnOperands, 0),
+                   Io(gm_.workspace + space + FwdPrepareSpace::kColumnOperands, 0),
                    FirstColumnRow(blocks), 128, 128, kColumnRows);
         scoreOperands_.EnQue(operands);
-        operands = scoreOperands_.DeQue<bfloat16_t>();
+        operands = scoreOperands_.template DeQue<T>();
         for (uint32_t block = 0; block < blocks; ++block) {
             const uint32_t columns = kFractalRows * block + diagonalColumns_;
             if (columns == 0) {
                 continue;
             }
-            auto a = l0_.AllocA<bfloat16_t>();
-            LoadA(a, operands[block * kPairRows * Nz<bfloat16_t>::kC0], kPairRows, 128, kStackRows);
-            auto b = l0_.AllocB<bfloat16_t>();
-            LoadBTransposed(
-                b, operands[kStackRows * 128 + FirstColumnRow(block) * Nz<bfloat16_t>::kC0], 128,
-                columns, kColumnRows);
+            auto a = l0_.template AllocA<T>();
+            LoadA(a, operands[block * kPairRows * Nz<T>::kC0], kPairRows, 128, kStackRows);
+            auto b = l0_.template AllocB<T>();
+            LoadBTransposed(b, operands[kStackRows * 128 + FirstColumnRow(block) * Nz<T>::kC0], 128,
+                            columns, kColumnRows);
             L0C c = l0_.AllocC();
             l0_.Multiply(c, a, b, kPairRows, columns, 128);
             l0_.FinishC(c);
@@ -117,22 +118,21 @@ private:
     __aicore__ inline void WriteLevelScores(const FwdPrepareUnit& unit, int64_t space) {
         const uint32_t blocks = CeilDiv(unit.place.rows, kFractalRows);
         for (int64_t level = 0; level < FwdPrepareSpace::kLevelCount; ++level) {
-            L1 operands = scoreOperands_.AllocTensor<bfloat16_t>();
+            L1 operands = scoreOperands_.template AllocTensor<T>();
             LoadNdToL1(operands,
-                       Bf16(gm_.workspace + space + FwdPrepareSpace::kLevelOperands +
-                                level * FwdPrepareSpace::kRowOperandBytes,
-                            0),
+                       Io(gm_.workspace + space + FwdPrepareSpace::kLevelOperands +
+                              level * FwdPrepareSpace::kRowOperandBytes,
+                          0),
                        kPairRows * blocks, 128, 128, kStackRows);
             scoreOperands_.EnQue(operands);
-            operands = scoreOperands_.DeQue<bfloat16_t>();
+            operands = scoreOperands_.template DeQue<T>();
             L0C c = l0_.AllocC();
             for (uint32_t block = 0; block < blocks; ++block) {
-                const L1 pair = operands[block * kPairRows * Nz<bfloat16_t>::kC0];
-                auto a = l0_.AllocA<bfloat16_t>();
+                const L1 pair = operands[block * kPairRows * Nz<T>::kC0];
+                auto a = l0_.template AllocA<T>();
                 LoadA(a, pair, kPairRows, 128, kStackRows);
-                auto b = l0_.AllocB<bfloat16_t>();
-                LoadBTransposed(b, pair[kFractalRows * Nz<bfloat16_t>::kC0], 128, kFractalRows,
-                                kStackRows);
+                auto b = l0_.template AllocB<T>();
+                LoadBTransposed(b, pair[kFractalRows * Nz<T>::kC0], 128, kFractalRows, kStackRows);
                 l0_.Multiply(c[block * kPairRows * kFractalRows], a, b, kPairRows, kFractalRows,
                              128);
             }
@@ -148,31 +148,31 @@ private:
     __aicore__ inline void WriteWU(const FwdPrepareUnit& unit, int64_t space) {
         const uint32_t rows = static_cast<uint32_t>(unit.place.rows);
         const uint32_t padded = AlignUp(rows, kFractalRows);
-        L1 operands = outputOperands_.AllocTensor<bfloat16_t>();
+        L1 operands = outputOperands_.template AllocTensor<T>();
         const L1 low = operands[64 * 64];
         const L1 right = operands[2 * 64 * 64];
         const bool isPrecise = tiling_.preciseRelay != 0;
-        LoadNdToL1(operands, Bf16(gm_.workspace + space + FwdPrepareSpace::kBetaInverse, 0), rows,
-                   64, 64, 64);
+        LoadNdToL1(operands, Io(gm_.workspace + space + FwdPrepareSpace::kBetaInverse, 0), rows, 64,
+                   64, 64);
         if (isPrecise) {
             const int64_t part = tiling_.unitBytes - FwdPrepareSpace::kBetaInverseLowBytes;
-            LoadNdToL1(low, Bf16(gm_.workspace + space + part, 0), rows, 64, 64, 64);
+            LoadNdToL1(low, Io(gm_.workspace + space + part, 0), rows, 64, 64, 64);
         }
-        LoadNdToL1(right, Bf16(gm_.workspace + space + FwdPrepareSpace::kDecayedKey, 0), padded,
-                   128, 128, 64);
+        LoadNdToL1(right, Io(gm_.workspace + space + FwdPrepareSpace::kDecayedKey, 0), padded, 128,
+                   128, 64);
         LoadNdToL1(
             right[64 * 128],
-            Bf16(gm_.v, ChunkIndex::RowOffset(tiling_.valueLayout, unit.place, unit.valueHead)),
-            rows, 128, static_cast<uint64_t>(tiling_.valueLayout.tokenStride), 64);
+            Io(gm_.v, ChunkIndex::RowOffset(tiling_.valueLayout, unit.place, unit.valueHead)), rows,
+            128, static_cast<uint64_t>(tiling_.valueLayout.tokenStride), 64);
         outputOperands_.EnQue(operands);
-        operands = outputOperands_.DeQue<bfloat16_t>();
-        auto a = l0_.AllocA<bfloat16_t>();
+        operands = outputOperands_.template DeQue<T>();
+        auto a = l0_.template AllocA<T>();
         LoadA(a, operands, rows, rows, 64);
-        auto b = l0_.AllocB<bfloat16_t>();
+        auto b = l0_.template AllocB<T>();
         LoadB(b, right, rows, 256, 64);
         L0C c = l0_.AllocC();
         if (isPrecise) {
-            auto aLow = l0_.AllocA<bfloat16_t>();
+            auto aLow = l0_.template AllocA<T>();
             LoadA(aLow, low, rows, rows, 64);
             l0_.MultiplySum(c, a, aLow, b, rows, 256, rows);
         } else {
@@ -182,13 +182,13 @@ private:
         l0_.FinishC(c);
         const int64_t offset =
             index_.CacheOffset(unit.place, unit.valueHead, tiling_.geometry.valueHeads, 128);
-        StoreC(Bf16(gm_.w, offset), c, rows, 128, 128);
+        StoreC(Io(gm_.w, offset), c, rows, 128, 128);
         if (isPrecise) {
             AscendC::GlobalTensor<float> u;
             u.SetGlobalBuffer((__gm__ float*)gm_.u + offset);
             StoreC(u, c[padded * 128], rows, 128, 128);
         } else {
-            StoreC(Bf16(gm_.u, offset), c[padded * 128], rows, 128, 128);
+            StoreC(Io(gm_.u, offset), c[padded * 128], rows, 128, 128);
         }
         l0_.FreeC(c);
     }

@@ -26,15 +26,15 @@ struct FwdPrepareSpace {
     static constexpr int64_t kQueryScores = kBetaInverse + 64 * 64 * 2;      // fp32 64 x 64
     static constexpr int64_t kKeyScores = kQueryScores + 64 * 64 * 4;
     static constexpr int64_t kBoundedBytes = kKeyScores + 64 * 64 * 4;
-    // Without a bound (common/level_decay.h): operands q F and k F of every level, laid out like
-    // the row operands; and of every level the scores in the diagonal blocks, fp32, 16 rows of q
-    // and 16 of k a block.
+    // Without a bound and in float16 (common/level_decay.h): operands q F and k F of every level,
+    // laid out like the row operands; and of every level the scores in the diagonal blocks, fp32,
+    // 16 rows of q and 16 of k a block.
     static constexpr int64_t kLevelCount = 4;
     static constexpr int64_t kLevelOperands = kBoundedBytes;
     static constexpr int64_t kLevelScores = kLevelOperands + kLevelCount * kRowOperandBytes;
     static constexpr int64_t kLevelScoreBytes = 128 * 16 * 4;
     static constexpr int64_t kUnboundedBytes = kLevelScores + kLevelCount * kLevelScoreBytes;
-    // With preciseRelay, at the end: what bf16 left of Akk diag(beta).
+    // With preciseRelay, at the end: what rounding left of Akk diag(beta).
     static constexpr int64_t kBetaInverseLowBytes = 64 * 64 * 2;
 };
 
@@ -60,7 +60,7 @@ struct ChunkKdaFwdPrepareTilingData {
     float gateFactor;      // decay = exp(gk gateFactor): 1 / gateUnit
     float betaTop;         // beta_eff = betaTop sigmoid(beta), with betaSigmoid
     int32_t gateKind;      // GateKind
-    int32_t gateIsFloat;   // else bf16
+    int32_t gateIsFloat;   // else of the io type
     int32_t betaIsFloat;
     int32_t hasDtBias;
     int32_t normalize;    // L2 norm of q and k
@@ -69,7 +69,7 @@ struct ChunkKdaFwdPrepareTilingData {
     int32_t saveAkk;
     int32_t saveQg;
     int32_t saveHatted;    // q_hat, k_hat, rstd, beta_eff
-    int32_t preciseRelay;  // kg and, where it is rounded, k_hat as pairs of bf16 numbers; u in fp32
+    int32_t preciseRelay;  // kg and, where it is rounded, k_hat as pairs of numbers; u in fp32
     int32_t reserved;
 };
 

@@ -41,6 +41,14 @@ struct FwdPrepareOperands {
     GM_ADDR workspace;  // of this block
 };
 
+// Whether the decay factors are those of common/block_decay.h, else those of common/level_decay.h.
+// The former reach 2^54, which bfloat16 can hold and float16 cannot: it takes the latter, all of
+// them at most one, under every gate.
+template <typename T>
+__aicore__ inline bool FwdPrepareIsBounded(const ChunkKdaFwdPrepareTilingData& tiling) {
+    return !AscendC::IsSameType<T, half>::value && tiling.gateKind == kGateSafe;
+}
+
 // Row and column operands, k 2^gk: written by the vector cores, free again when w and u are under
 // way. Scores and the inverse need no credits of their own: the slot is theirs as long.
 using OperandRing = VectorToCubeRing<0, 1, kFwdPrepareDepth>;

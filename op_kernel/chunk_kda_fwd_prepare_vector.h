@@ -12,11 +12,12 @@
 
 namespace kda {
 
-class FwdPrepareVector : private FwdPrepareBuffers {
+template <typename T>
+class FwdPrepareVector : private FwdPrepareBuffers<T> {
 public:
     __aicore__ inline FwdPrepareVector(const ChunkKdaFwdPrepareTilingData& tiling,
                                        const FwdPrepareOperands& gm)
-        : FwdPrepareBuffers(tiling, gm), units_(tiling.geometry, index_, tiling.unitBytes) {}
+        : Buffers(tiling, gm), units_(tiling.geometry, index_, tiling.unitBytes) {}
 
     __aicore__ inline void Init(AscendC::TPipe& pipe) {
         InitBuffers(pipe);
@@ -52,6 +53,55 @@ public:
     }
 
 private:
+    using Buffers = FwdPrepareBuffers<T>;
+    using Buffers::belowOrDiagonal_;
+    using Buffers::BetaInverseLow;
+    using Buffers::betaRow_;
+    using Buffers::betaTop_;
+    using Buffers::bound_;
+    using Buffers::column_;
+    using Buffers::diagonal_;
+    using Buffers::diagonals_;
+    using Buffers::Emit;
+    using Buffers::EmitLowOutput;
+    using Buffers::EmitOutput;
+    using Buffers::EmitRowOperand;
+    using Buffers::factorP_;
+    using Buffers::first_;
+    using Buffers::gateStored_;
+    using Buffers::gm_;
+    using Buffers::index_;
+    using Buffers::InitBuffers;
+    using Buffers::input_;
+    using Buffers::isBounded_;
+    using Buffers::keyN_;
+    using Buffers::KeyOffset;
+    using Buffers::kHalf;
+    using Buffers::levelMasks_;
+    using Buffers::LoadBeta;
+    using Buffers::LoadGate;
+    using Buffers::LoadParameters;
+    using Buffers::LoadQueryKey;
+    using Buffers::negBeta_;
+    using Buffers::negRate_;
+    using Buffers::one_;
+    using Buffers::output_;
+    using Buffers::parameters_;
+    using Buffers::product_;
+    using Buffers::rstd_;
+    using Buffers::scaledPow_;
+    using Buffers::softplus_;
+    using Buffers::sums_;
+    using Buffers::TensorFloat;
+    using Buffers::TensorIo;
+    using Buffers::tiling_;
+    using Buffers::ValueOffset;
+    using Buffers::vectors_;
+    using Buffers::WorkspaceFloat;
+    using Buffers::WorkspaceIo;
+    using typename Buffers::GlobalFloat;
+    using typename Buffers::Io;
+
     __aicore__ inline int64_t Space(int64_t round, int64_t sub) const {
         return units_.Space(round, sub);
     }
@@ -73,7 +123,7 @@ private:
         const int32_t rows = unit.place.rows;
         const int32_t padded = (rows + kBlockRows - 1) / kBlockRows * kBlockRows;
         MakeDecay(unit);
-        Bf16 raw = input_.DeQue<bfloat16_t>();
+        Io raw = input_.template DeQue<T>();
         AscendC::WaitFlag<AscendC::HardEvent::MTE3_V>(gateStored_);
         // Rows from `rows` to `padded` are what gk left there, then what the keys did. They become
         // rows and masked columns of scores, and rows beyond k of a product: never an output.
@@ -129,17 +179,17 @@ private:
 
     // The log decay of each row in the unit of gk; pad rows become zero.
     __aicore__ inline void MakeGate(const Tile& gate, int32_t rows) {
-        Tile parameters = parameters_.DeQue<float>();
+        Tile parameters = parameters_.template DeQue<float>();
         if (tiling_.gateKind != kGateActivated) {
             const float unit = tiling_.gateKind == kGateSafe ? 1.0f : tiling_.gateUnit;
             MakeNegativeRate(negRate_, parameters[128], sums_, unit);
         }
         if (tiling_.gateIsFloat != 0) {
-            Tile raw = input_.DeQue<float>();
+            Tile raw = input_.template DeQue<float>();
             Activate(gate, raw, parameters, rows);
             input_.FreeTensor(raw);
         } else {
-            Bf16 raw = input_.DeQue<bfloat16_t>();
+            Io raw = input_.template DeQue<T>();
             ToFloat(gate, raw, rows);
             input_.FreeTensor(raw);
             Activate(gate, gate, parameters, rows);
@@ -199,7 +249,7 @@ private:
     }
 
     // diagonal[i] = scale <q_i, k_i>
-    __aicore__ inline void MakeDiagonal(const Tile& diagonal, const Tile& query, const Bf16& rawKey,
+    __aicore__ inline void MakeDiagonal(const Tile& diagonal, const Tile& query, const Io& rawKey,
                                         int32_t rows) {
         for (int32_t first = 0; first < rows; first += kHalf) {
             const int32_t count = rows - first < kHalf ? rows - first : kHalf;
@@ -248,7 +298,7 @@ private:
             BlockRowMul(product_, product_,
                         DecayVectors::At(vectors_, DecayVectors::kReferencePow + block),
                         count / kBlockRows);
-            Emit(WorkspaceBf16(space, FwdPrepareSpace::kDecayedKey + first * 128 * 2), product_,
+            Emit(WorkspaceIo(space, FwdPrepareSpace::kDecayedKey + first * 128 * 2), product_,
                  count, count, 128, 128);
         }
         WriteColumnOperands(space, key, padded);
@@ -297,8 +347,8 @@ private:
             const int32_t columns = block < blocks ? (block + 1 - next) * kBlockRows : 0;
             for (int32_t first = 0; first < columns; first += kHalf) {
                 const int32_t count = columns - first < kHalf ? columns - first : kHalf;
-                Emit(WorkspaceBf16(space, place + first * 128 * 2), keyN_[first * 128], count,
-                     count, 128, 128);
+                Emit(WorkspaceIo(space, place + first * 128 * 2), keyN_[first * 128], count, count,
+                     128, 128);
             }
             place += columns * 128 * 2;
         }
@@ -349,10 +399,10 @@ private:
     }
 
     __aicore__ inline void WriteRstd(const FwdPrepareUnit& unit) {
-        Tile out = output_.AllocTensor<float>();
+        Tile out = output_.template AllocTensor<float>();
         TileAdds<64>(out, rstd_, 0.0f, 2);
         output_.EnQue(out);
-        out = output_.DeQue<float>();
+        out = output_.template DeQue<float>();
         const int64_t offset = KeyOffset(unit, 1);
         StoreValues(TensorFloat(gm_.kRstd, offset), out, unit.place.rows);
         StoreValues(TensorFloat(gm_.qRstd, offset), out[64], unit.place.rows);
@@ -393,18 +443,20 @@ private:
             PutDiagonal(queryScores, diagonal, rows);
         }
         const int64_t offset = ValueOffset(unit, 64);
-        Emit<64>(TensorBf16(gm_.aqk, offset), queryScores, rows, rows, 64, 64);
+        this->template Emit<64>(TensorIo(gm_.aqk, offset), queryScores, rows, rows, 64, 64);
 
         FillIdentity(inverse, diagonal_, one_);
         UnitLowerInverse::Run(inverse, keyScores, column_, panel, spread, rows);
         if (tiling_.saveAkk != 0) {
-            Emit<64>(TensorBf16(gm_.akk, offset), inverse, rows, rows, 64, 64);
+            this->template Emit<64>(TensorIo(gm_.akk, offset), inverse, rows, rows, 64, 64);
         }
         // beta folds into the left operand, before it is rounded: v then enters the cube untouched.
         RowMul<64>(product_, inverse, betaRow_, rows);
-        Emit<64>(WorkspaceBf16(space, FwdPrepareSpace::kBetaInverse), product_, rows, rows, 64, 64);
+        this->template Emit<64>(WorkspaceIo(space, FwdPrepareSpace::kBetaInverse), product_, rows,
+                                rows, 64, 64);
         if (tiling_.preciseRelay != 0) {
-            EmitLow<64>(WorkspaceBf16(space, BetaInverseLow()), product_, keyScores, rows);
+            this->template EmitLow<64>(WorkspaceIo(space, BetaInverseLow()), product_, keyScores,
+                                       rows);
         }
     }
 
@@ -415,8 +467,8 @@ private:
         if (tiling_.betaIsFloat != 0) {
             CompactColumn(betaRow_, rawBeta, rows, ColumnPitch<float>());
         } else {
-            ToFloat<ColumnPitch<bfloat16_t>()>(wideBeta, rawBeta.ReinterpretCast<bfloat16_t>(), 64);
-            CompactColumn(betaRow_, wideBeta, rows, ColumnPitch<bfloat16_t>());
+            ToFloat<ColumnPitch<T>()>(wideBeta, rawBeta.template ReinterpretCast<T>(), 64);
+            CompactColumn(betaRow_, wideBeta, rows, ColumnPitch<T>());
         }
         if (tiling_.betaSigmoid != 0) {
             TileMuls<64>(betaRow_, betaRow_, -1.0f, 1);
@@ -425,10 +477,10 @@ private:
         TileMuls<64>(negBeta_, betaRow_, -1.0f, 1);
         SpreadColumn(column_, negBeta_, 64);
         if (tiling_.saveHatted != 0) {
-            Tile out = output_.AllocTensor<float>();
+            Tile out = output_.template AllocTensor<float>();
             TileAdds<64>(out, betaRow_, 0.0f, 1);
             output_.EnQue(out);
-            out = output_.DeQue<float>();
+            out = output_.template DeQue<float>();
             StoreValues(TensorFloat(gm_.betaEff, ValueOffset(unit, 1)), out, rows);
             output_.FreeTensor(out);
         }

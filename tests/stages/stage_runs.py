@@ -3,9 +3,19 @@
 """Runs a stage the ways every stage must bear: any core and thread count, with its counters."""
 
 import numpy as np
+import pytest
 
+from tests.support.io_types import BFLOAT16, IO_TYPES
+
+IO = pytest.mark.parametrize("io", IO_TYPES, ids=str)
 TOKENS = (1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 200)
 CORES = (1, 3, 20, 24)
+
+
+def limits(measured, io):
+    """Limits of results whose error is that of rounding to io, from those for bfloat16: float16
+    keeps three more bits."""
+    return {name: limit * io.epsilon / BFLOAT16.epsilon for name, limit in measured.items()}
 
 
 def counted(lib, op_type, **arguments):

@@ -45,7 +45,7 @@ def mutate_tensor(chance, array):
     if kind == 0:
         return None
     if kind == 1:
-        return array.astype(chance.choice([np.float32, BF16, np.int32, np.float64]))
+        return array.astype(chance.choice([np.float32, BF16, np.float16, np.int32, np.float64]))
     if kind == 2:
         return array[..., None]
     if kind == 3:

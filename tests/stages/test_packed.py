@@ -14,8 +14,9 @@ import pytest
 from hyper_parallel_kda import stage_table as table
 from tests.stages import stage_runs
 from tests.support import inputs
+from tests.support.io_types import FLOAT16
 from tests.support.metrics import relative_l2
-from tests.support.stage_calls import complete_call, takes_pairs
+from tests.support.stage_calls import TAKE_FLOAT16, complete_call, takes_pairs
 
 PACKED = [
     stage for stage in table.STAGES if any(spec.name == "cu_seqlens" for spec in stage.inputs)
@@ -119,6 +120,15 @@ def test_bits_of_separate_dense_calls(lib, stage, case):
 )
 def test_low_halves(lib, stage):
     assert_as_dense(lib, stage, inputs.packed(LENGTHS["tails and empty ones"]), pairs=True)
+
+
+@pytest.mark.parametrize(
+    "stage", [stage for stage in PACKED if stage.name in TAKE_FLOAT16], ids=lambda stage: stage.name
+)
+def test_float16(lib, stage):
+    cu_seqlens = inputs.packed(LENGTHS["tails and empty ones"])
+    for pairs in (False, True) if takes_pairs(stage) else (False,):
+        assert_as_dense(lib, stage, cu_seqlens, pairs=pairs, io=FLOAT16)
 
 
 @STAGES

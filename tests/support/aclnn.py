@@ -11,9 +11,9 @@
   not given (or None) is absent; an attribute that is not given takes its default. ValueDepend
   inputs take a sequence of ints. bf16 arrays are `ml_dtypes.bfloat16` (support/bfloat16.py);
   strided arrays are passed as strided tensors.
-* `outputs` maps a name to a shape, to (shape, dtype) when the definition allows several dtypes, to
-  an array that receives the result, or to None for an absent OPTIONAL output. Outputs that are not
-  mentioned get the shape and dtype of the operator's own inference. `outputs=None` infers all.
+* `outputs` maps a name to a shape, to (shape, dtype), to an array that receives the result, or to
+  None for an absent OPTIONAL output. What is not given, a dtype where the definition allows several
+  or a whole output, is as the operator's own inference says. `outputs=None` infers all.
 * A Ref operand is an input that is updated: the given array stays untouched, the result holds the
   updated copy (`in_place=True` updates the given array itself).
 * Every fresh output is filled with 0xFF bytes (NaN) and lies between guard bytes that are checked;
@@ -333,7 +333,13 @@ class PreparedCall:
 
     def _prepare(self, arguments, outputs, in_place):
         self._copy_refs(arguments, in_place)
-        inferred = None
+
+        def inferred(name):
+            if not known:
+                known.update(self.library.infer(self.op["type"], **arguments))
+            return known[name]
+
+        known = {}
         values = []
         for param in self.op["c_params"]:
             if param["role"] != "output":
@@ -341,9 +347,11 @@ class PreparedCall:
                 continue
             definition = self.op["outputs"][param["index"]]
             name = definition["name"]
-            if name not in outputs and inferred is None:
-                inferred = self.library.infer(self.op["type"], **arguments)
-            wanted = outputs[name] if name in outputs else inferred[name]
+            wanted = outputs[name] if name in outputs else inferred(name)
+            if self._is_shape(wanted):
+                dtypes = {_DTYPES[d][1] for d in definition["dtypes"] + definition["dtype_list"]}
+                dtype = dtypes.pop() if len(dtypes) == 1 else inferred(name)[1]
+                wanted = (tuple(wanted), dtype)
             values.append(self._output(definition, wanted))
         size = ctypes.c_uint64()
         phase = self.function + "GetWorkspaceSize"
@@ -375,14 +383,14 @@ class PreparedCall:
         self.stack.callback(self.library.dll.aclDestroyTensor, tensor)
         return tensor
 
+    @staticmethod
+    def _is_shape(wanted):
+        return isinstance(wanted, tuple | list) and not (
+            len(wanted) == 2 and isinstance(wanted[0], tuple | list)
+        )
+
     def _fresh(self, definition, wanted):
-        if len(wanted) == 2 and isinstance(wanted[0], tuple | list):
-            shape, dtype = tuple(wanted[0]), np.dtype(wanted[1])
-        else:
-            names = list(dict.fromkeys(definition["dtypes"] + definition["dtype_list"]))
-            if len(names) != 1:
-                raise TypeError(f"output {definition['name']} may be {names}: give (shape, dtype)")
-            shape, dtype = tuple(wanted), _DTYPES[names[0]][1]
+        shape, dtype = tuple(wanted[0]), np.dtype(wanted[1])
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         raw = np.full(size + 2 * GUARD, 0xFF, np.uint8)
         raw[:GUARD] = 0xA5

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 The hyper_parallel_kda authors
-"""The kernels' rounding in NumPy: bf16 at every cache write and matrix operand, fp32 accumulation.
+"""The kernels' rounding in NumPy: bf16 at every cache write and matrix operand (float16, where
+`io` of the numerics says so), fp32 accumulation.
 
 It follows the kernels' algorithm (16-row blocks with one reference row each, or levels for gates
 without a bound, beta folded into the left operand, the regrouped state term, gate terms paired with
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tests.support import reference
-from tests.support.bfloat16 import round_bf16, split_bf16
+from tests.support.io_types import BFLOAT16, IoType
 
 BLOCK = 16
 REFERENCE_ROW = 8  # of the backward
@@ -68,6 +69,7 @@ class Numerics:
     rounding: bool = True  # False: float64 throughout, to test the algebra alone
     # False: float64 within a stage, and only what passes between stages is bf16
     operands: bool = True
+    io: IoType = BFLOAT16
 
     @property
     def dtype(self):
@@ -75,36 +77,36 @@ class Numerics:
 
     def store(self, x):
         """A tensor that a stage hands on."""
-        return np.asarray(round_bf16(x), self.dtype) if self.rounding else x
+        return np.asarray(self.io.round(x), self.dtype) if self.rounding else x
 
     def operand(self, x):
         """A matrix operand inside a stage."""
         return self.store(x) if self.operands else x
 
     def operand_pair(self, x):
-        """A matrix operand that is the sum of two bf16 numbers."""
-        return sum(split_bf16(x)) if self.rounding and self.operands else x
+        """A matrix operand that is the sum of two numbers of the io type."""
+        return sum(self.io.split(x)) if self.rounding and self.operands else x
 
     def store_pair(self, x):
         """A tensor that a stage hands on, with precise_relay as the sum of two bf16 numbers. Where
         a stage takes the first of them alone, product rounds to it."""
         if not (self.precise_relay and self.rounding):
             return self.store(x)
-        return np.asarray(sum(split_bf16(np.float32(x))), self.dtype)
+        return np.asarray(sum(self.io.split(np.float32(x))), self.dtype)
 
     def relay(self, a, b):
         """A product of operands that may be pairs, as they are."""
         return a @ b if self.precise_relay else self.product(a, b)
 
     def product(self, a, b):
-        """Both operands in bf16, fp32 sums."""
+        """Both operands in the io type, fp32 sums."""
         return self.operand(a) @ self.operand(b)
 
     def fine_product(self, a, b):
         """Operands as hi + lo pairs; the lo lo term is below fp32's own rounding."""
         if not (self.rounding and self.operands and self.split_intra):
             return self.product(a, b)
-        (a_hi, a_lo), (b_hi, b_lo) = split_bf16(a), split_bf16(b)
+        (a_hi, a_lo), (b_hi, b_lo) = self.io.split(a), self.io.split(b)
         return a_hi @ b_hi + (a_hi @ b_lo + a_lo @ b_hi)
 
     # ------------------------------------------------------------------ decayed products of a chunk
@@ -186,7 +188,10 @@ PRECISE_RELAY = Numerics(precise_relay=True)
 HANDED_ON = Numerics(operands=False)
 
 
-def is_bounded(x):
+def is_bounded(x, nm=REAL):
+    """Whether factors around a reference row stay in range."""
+    if nm.io.is_half:
+        return False
     return x.options.get("use_gate_in_kernel", True) and x.options.get("safe_gate", True)
 
 
@@ -220,7 +225,7 @@ def fwd_prepare(x, nm=REAL):
             cast(x.g), cast(x.a_log), cast(x.dt_bias), **pick(options, reference.GATE_OPTIONS)
         )
     )
-    bound = x.options.get("lower_bound", -5.0) if is_bounded(x) else None
+    bound = x.options.get("lower_bound", -5.0) if is_bounded(x, nm) else None
     chunk = 64
     out = {n: np.zeros_like(a) for n in ("gk", "w", "qg", "kg", "qg_scaled")}
     out["u"] = np.zeros_like(v)
@@ -328,7 +333,7 @@ def bwd_finalize(x, cache, dh, dv_scan, d_aqk, dq_raw, nm=REAL):
     def cast(a):
         return None if a is None else np.asarray(a, nm.dtype)
 
-    scale, v_all, bounded = nm.dtype(x.scale), cast(x.v), is_bounded(x)
+    scale, v_all, bounded = nm.dtype(x.scale), cast(x.v), is_bounded(x, nm)
     q_hat, k_hat, beta, gk_all = (cache[n] for n in ("q_hat", "k_hat", "beta_eff", "gk"))
     q_all, k_all = (reference.expand_heads(a, _group(x)) for a in (q_hat, k_hat))
     dq, dk, da = (np.zeros_like(gk_all) for _ in range(3))

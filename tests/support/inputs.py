@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tests.support import reference
-from tests.support.io_types import BFLOAT16
+from tests.support.io_types import BFLOAT16, IoType
 
 # dt_bias ranges of the safe gate a = lower_bound * sigmoid(exp(a_log) * (g + dt_bias)).
 DECAYS = {
@@ -90,6 +90,7 @@ class Inputs:
     options: dict = field(default_factory=dict)
     cu_seqlens: tuple = None
     case: str = ""
+    io: IoType = BFLOAT16
 
     def forward(self):
         """float64: output, final_state, cache."""
@@ -298,6 +299,7 @@ def make_inputs(
         options=options,
         cu_seqlens=cu_seqlens,
         case=case,
+        io=io,
     )
 
 

@@ -6,9 +6,18 @@ import numpy as np
 
 from hyper_parallel_kda import stage_table as table
 from tests.support import reference
-from tests.support.aclnn import BF16
+from tests.support.io_types import BFLOAT16
 
-DTYPES = {"io": BF16, "fp32": np.dtype(np.float32), "io|fp32": BF16}
+# Stages whose kernels take float16 in the place of bfloat16.
+TAKE_FLOAT16 = ("fwd_prepare",)
+
+
+def dtypes(io):
+    """NumPy's for the table's."""
+    return {"io": io.dtype, "fp32": np.dtype(np.float32), "io|fp32": io.dtype}
+
+
+DTYPES = dtypes(BFLOAT16)
 
 # Values that the table leaves to the caller, and those that the stages support today.
 REQUIRED = {"scale": 0.1, "pre_or_post_num_ranks": 2, "rank": 2}
@@ -51,7 +60,7 @@ def takes_pairs(stage):
     return any(spec.name.endswith("_low") for spec in (*stage.inputs, *stage.outputs))
 
 
-def tensors(stage, dims, values, rng=None, rank3=False, pairs=False):
+def tensors(stage, dims, values, rng=None, rank3=False, pairs=False, io=BFLOAT16):
     """Every tensor input: zeros, or random numbers when a generator is given. The low halves of
     pairs, which change how a stage computes, only when asked for."""
     arrays = {}
@@ -61,26 +70,28 @@ def tensors(stage, dims, values, rng=None, rank3=False, pairs=False):
                 arrays[spec.name] = None
                 continue
             shape = table.output_shape(spec, values, dims, rank3)
-            size = 0.3 / 256 if spec.name.endswith("_low") else 0.3
+            size = 0.3 * io.epsilon if spec.name.endswith("_low") else 0.3
             data = np.zeros(shape) if rng is None else size * rng.standard_normal(shape)
-            arrays[spec.name] = data.astype(DTYPES[spec.dtype])
+            arrays[spec.name] = data.astype(dtypes(io)[spec.dtype])
     return arrays
 
 
-def outputs(stage, dims, values, arrays, rank3=False):
+def outputs(stage, dims, values, arrays, rank3=False, io=BFLOAT16):
     """{name: (shape, dtype)} of every output, in-place ones excepted."""
     wanted = {}
     for spec in stage.outputs:
         if spec.name != stage.in_place:
             source = arrays.get(spec.dtype[1:])
-            dtype = DTYPES[spec.dtype] if spec.dtype[0] != "=" else source.dtype
+            dtype = dtypes(io)[spec.dtype] if spec.dtype[0] != "=" else source.dtype
             if spec.wide is not None and spec.wide(values):
                 dtype = DTYPES["fp32"]
             wanted[spec.name] = (table.output_shape(spec, values, dims, rank3), dtype)
     return wanted
 
 
-def complete_call(stage, seed=0, layout="BNSD", cu_seqlens=None, pairs=False, **options):
+def complete_call(
+    stage, seed=0, layout="BNSD", cu_seqlens=None, pairs=False, io=BFLOAT16, **options
+):
     """(arguments, outputs) of a call of the stage with random tensors. None: an output that its
     attributes do not ask for."""
     dims = sizes(stage, cu_seqlens=cu_seqlens, **options)
@@ -88,10 +99,10 @@ def complete_call(stage, seed=0, layout="BNSD", cu_seqlens=None, pairs=False, **
     if "precise_relay" in values:
         values["precise_relay"] = pairs
     rank3 = layout in table.RANK3_LAYOUTS
-    arrays = tensors(stage, dims, values, np.random.default_rng(seed), rank3, pairs)
+    arrays = tensors(stage, dims, values, np.random.default_rng(seed), rank3, pairs, io)
     arguments = {**values, **arrays, **packing(stage, cu_seqlens)}
     asked = {"output_final_state": True, **arguments}  # which is no attribute of its op
-    every = outputs(stage, dims, values, arrays, rank3)
+    every = outputs(stage, dims, values, arrays, rank3, io)
     for spec in stage.outputs:
         if spec.name in every and not table.is_present(spec, asked):
             every[spec.name] = None
