@@ -94,6 +94,8 @@ class Campaign:
             for line in lines:
                 if line[how]:
                     return Outcome(mutant, how, f"{line['case']}: {line[how]}")
+        if done.returncode > 0:  # an exception of the runner's own, which no mutant raises
+            raise RuntimeError(f"{mutant}: the runner failed:\n{done.stderr[-4000:]}")
         if done.returncode != 0:
             text = f"{unit}: exit {done.returncode}: {done.stderr[-2000:]}"
             return Outcome(mutant, "result", text)

@@ -12,6 +12,7 @@ import numpy as np
 from hyper_parallel_kda import stage_table as table
 from tests.support import stage_calls
 from tests.support.aclnn import BF16
+from tests.support.io_types import BFLOAT16, FLOAT16
 
 
 @dataclass
@@ -24,7 +25,17 @@ class Case:
     outputs: dict
 
 
-def _case(stage_name, title, cores=2, layout="BNSD", drop=(), cast=None, pairs=False, **options):
+def _case(
+    stage_name,
+    title,
+    cores=2,
+    layout="BNSD",
+    drop=(),
+    cast=None,
+    pairs=False,
+    io=BFLOAT16,
+    **options,
+):
     """Random operands of the stage; `drop` leaves operands out, `cast` gives them another type,
     `pairs` adds low halves, what stage_calls.sizes does not know are attributes."""
     stage = table.STAGE_BY_NAME[stage_name]
@@ -36,7 +47,7 @@ def _case(stage_name, title, cores=2, layout="BNSD", drop=(), cast=None, pairs=F
     values = {**stage_calls.attributes(stage, layout), **options}
     rank3 = layout in table.RANK3_LAYOUTS
     rng = np.random.default_rng(zlib.crc32(f"{stage_name} {title}".encode()))
-    arrays = stage_calls.tensors(stage, sizes, values, rng, rank3, pairs)
+    arrays = stage_calls.tensors(stage, sizes, values, rng, rank3, pairs, io)
     if "gk" in arrays:  # what fwd_prepare makes: sums of negative numbers, anew in every chunk
         arrays["gk"] = _cumulative(arrays["gk"])
     for name in drop:
@@ -46,7 +57,7 @@ def _case(stage_name, title, cores=2, layout="BNSD", drop=(), cast=None, pairs=F
     present = {**values, **{spec.name: arrays.get(spec.name) for spec in stage.inputs}}
     present["output_final_state"] = options.pop("output_final_state", True)
     values.pop("output_final_state", None)
-    outputs = stage_calls.outputs(stage, sizes, values, arrays, rank3)
+    outputs = stage_calls.outputs(stage, sizes, values, arrays, rank3, io)
     values.update(stage_calls.packing(stage, dims.get("cu_seqlens")))
     for spec in stage.outputs:
         if not table.is_present(spec, present):
@@ -79,6 +90,8 @@ def _fwd_prepare():
     yield _case("fwd_prepare", "precise", 1, tokens=81, heads=3, cast=bf16, precise_relay=True,
                 **norm)  # fmt: skip
     yield _case("fwd_prepare", "pairs", 2, tokens=145, heads=3, precise_relay=True, **norm)
+    yield _case("fwd_prepare", "float16", 1, tokens=81, heads=3, io=FLOAT16, precise_relay=True,
+                **norm)  # fmt: skip
     softplus = {**norm, "safe_gate": False}
     yield _case("fwd_prepare", "softplus", 2, tokens=145, heads=3, cast=bf16, **softplus)
     yield _case("fwd_prepare", "softplus, tail first", 4, "BSND", ("dt_bias",), fp32, tokens=81,
