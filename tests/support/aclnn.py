@@ -12,8 +12,9 @@
   inputs take a sequence of ints. bf16 arrays are `ml_dtypes.bfloat16` (support/bfloat16.py);
   strided arrays are passed as strided tensors.
 * `outputs` maps a name to a shape, to (shape, dtype), to an array that receives the result, or to
-  None for an absent OPTIONAL output. What is not given, a dtype where the definition allows several
-  or a whole output, is as the operator's own inference says. `outputs=None` infers all.
+  None for an absent OPTIONAL output. Where the definition allows several dtypes, an output that is
+  given as a shape has that of the first input with the same choice. Outputs that are not mentioned
+  get the shape and dtype of the operator's own inference. `outputs=None` infers all.
 * A Ref operand is an input that is updated: the given array stays untouched, the result holds the
   updated copy (`in_place=True` updates the given array itself).
 * Every fresh output is filled with 0xFF bytes (NaN) and lies between guard bytes that are checked;
@@ -334,12 +335,7 @@ class PreparedCall:
     def _prepare(self, arguments, outputs, in_place):
         self._copy_refs(arguments, in_place)
 
-        def inferred(name):
-            if not known:
-                known.update(self.library.infer(self.op["type"], **arguments))
-            return known[name]
-
-        known = {}
+        inferred = None
         values = []
         for param in self.op["c_params"]:
             if param["role"] != "output":
@@ -347,11 +343,11 @@ class PreparedCall:
                 continue
             definition = self.op["outputs"][param["index"]]
             name = definition["name"]
-            wanted = outputs[name] if name in outputs else inferred(name)
+            if name not in outputs and inferred is None:
+                inferred = self.library.infer(self.op["type"], **arguments)
+            wanted = outputs[name] if name in outputs else inferred[name]
             if self._is_shape(wanted):
-                dtypes = {_DTYPES[d][1] for d in definition["dtypes"] + definition["dtype_list"]}
-                dtype = dtypes.pop() if len(dtypes) == 1 else inferred(name)[1]
-                wanted = (tuple(wanted), dtype)
+                wanted = (wanted, self._dtype_of(definition, arguments))
             values.append(self._output(definition, wanted))
         size = ctypes.c_uint64()
         phase = self.function + "GetWorkspaceSize"
@@ -388,6 +384,19 @@ class PreparedCall:
         return isinstance(wanted, tuple | list) and not (
             len(wanted) == 2 and isinstance(wanted[0], tuple | list)
         )
+
+    def _dtype_of(self, definition, arguments):
+        def choice(operand):
+            return operand["dtypes"] + operand["dtype_list"]
+
+        names = set(choice(definition))
+        if len(names) == 1:
+            return _DTYPES[names.pop()][1]
+        for operand in self.op["inputs"]:
+            value = arguments.get(operand["name"])
+            if choice(operand) == choice(definition) and isinstance(value, np.ndarray):
+                return value.dtype
+        raise TypeError(f"output {definition['name']} may be {names}: give (shape, dtype)")
 
     def _fresh(self, definition, wanted):
         shape, dtype = tuple(wanted[0]), np.dtype(wanted[1])
