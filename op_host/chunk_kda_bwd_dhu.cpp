@@ -37,14 +37,14 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::CallSizes sizes = kda::CheckScanInputs(tiling, q, layout.rank3, inputs);
     const kda::ChunkGeometry geometry =
         tiling.Geometry(sizes, tiling.Int(kChunkSize, "chunk_size"), kCuSeqlens, kChunkIndices);
-    tiling.Expect(grad, ge::DT_BF16, kda::RowDims(layout, sizes, sizes.valueHeads, kda::kValueDim));
-    tiling.ExpectType(h0, ge::DT_FLOAT, ge::DT_BF16);
+    tiling.Expect(grad, inputs.io, kda::RowDims(layout, sizes, sizes.valueHeads, kda::kValueDim));
+    tiling.ExpectType(h0, ge::DT_FLOAT, inputs.io);
     tiling.ExpectShape(h0, kda::SequenceStateDims(geometry));
-    tiling.ExpectType(dht, ge::DT_FLOAT, ge::DT_BF16);
+    tiling.ExpectType(dht, ge::DT_FLOAT, inputs.io);
     tiling.ExpectShape(dht, kda::SequenceStateDims(geometry));
-    tiling.Expect(dh, ge::DT_BF16, kda::ChunkStateDims(geometry));
+    tiling.Expect(dh, inputs.io, kda::ChunkStateDims(geometry));
     tiling.Expect(dh0, ge::DT_FLOAT, kda::SequenceStateDims(geometry));
-    tiling.Expect(dvScan, ge::DT_BF16, inputs.base.dims);
+    tiling.Expect(dvScan, inputs.io, inputs.base.dims);
     kda::ExpectLowStates(tiling, inputs, dhLow, kda::ChunkStateDims(geometry));
     if (h0.present != dh0.present) {
         tiling.Fail("dh0: expected exactly when h0 is given, got %s",
@@ -58,7 +58,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     if (!tiling.Ok()) {
         return ge::GRAPH_FAILED;
     }
-    kda::FillScan(tiling, &data->scan, geometry, kda::kValueDim);
+    kda::FillScan(tiling, &data->scan, geometry, inputs.io, kda::kValueDim);
     data->scan.gradLayout = kda::RowLayout(layout, sizes, sizes.valueHeads, kda::kValueDim);
     data->scan.scale = scale;
     data->scan.gateFactor = gateFactor;
@@ -100,27 +100,29 @@ namespace ops {
 class ChunkKdaBwdDhu : public OpDef {
 public:
     explicit ChunkKdaBwdDhu(const char* name) : OpDef(name) {
-        // One column for each dtype of h0 and of dht.
-        const std::vector<ge::DataType> bf16(4, ge::DT_BF16);
-        const std::vector<ge::DataType> fp32(4, ge::DT_FLOAT);
-        const std::vector<ge::DataType> h0 = {ge::DT_FLOAT, ge::DT_FLOAT, ge::DT_BF16, ge::DT_BF16};
-        const std::vector<ge::DataType> dht = {ge::DT_FLOAT, ge::DT_BF16, ge::DT_FLOAT,
-                                               ge::DT_BF16};
-        kda::Required(Input("q"), bf16);
-        kda::Required(Input("k"), bf16);
-        kda::Required(Input("w"), bf16);
-        kda::Required(Input("d_o"), bf16);
-        kda::Required(Input("dv"), bf16);
+        // One column for each dtype of h0, of dht and of all others.
+        const std::vector<ge::DataType> io =
+            kda::WithHalf({ge::DT_BF16, ge::DT_BF16, ge::DT_BF16, ge::DT_BF16});
+        const std::vector<ge::DataType> fp32(io.size(), ge::DT_FLOAT);
+        const std::vector<ge::DataType> h0 =
+            kda::WithHalf({ge::DT_FLOAT, ge::DT_FLOAT, ge::DT_BF16, ge::DT_BF16});
+        const std::vector<ge::DataType> dht =
+            kda::WithHalf({ge::DT_FLOAT, ge::DT_BF16, ge::DT_FLOAT, ge::DT_BF16});
+        kda::Required(Input("q"), io);
+        kda::Required(Input("k"), io);
+        kda::Required(Input("w"), io);
+        kda::Required(Input("d_o"), io);
+        kda::Required(Input("dv"), io);
         kda::Required(Input("gk"), fp32);
         kda::Optional(Input("h0"), h0);
         kda::Optional(Input("dht"), dht);
-        kda::OptionalIndices(Input("cu_seqlens"), 4);
-        kda::OptionalIndices(Input("chunk_indices"), 4);
-        kda::Optional(Input("k_low"), bf16);
-        kda::Required(Output("dh"), bf16);
+        kda::OptionalIndices(Input("cu_seqlens"), io.size());
+        kda::OptionalIndices(Input("chunk_indices"), io.size());
+        kda::Optional(Input("k_low"), io);
+        kda::Required(Output("dh"), io);
         kda::Optional(Output("dh0"), fp32);
-        kda::Required(Output("dv_scan"), bf16);
-        kda::Optional(Output("dh_low"), bf16);
+        kda::Required(Output("dv_scan"), io);
+        kda::Optional(Output("dh_low"), io);
         Attr("scale").AttrType(REQUIRED).Float();
         Attr("chunk_size").AttrType(OPTIONAL).Int(kda::kChunkRows);
         Attr("use_exp2").AttrType(OPTIONAL).Bool(true);

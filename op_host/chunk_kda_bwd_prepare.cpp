@@ -31,23 +31,25 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Layout layout = tiling.ReadLayout(kLayout, "layout");
     const kda::CallSizes sizes = tiling.Sizes(aqk, kda::CacheLayout(layout.rank3));
     const int64_t heads = sizes.valueHeads;
+    const ge::DataType io = tiling.IoType(aqk);
     const kda::ChunkGeometry geometry =
         tiling.Geometry(sizes, tiling.Int(kChunkSize, "chunk_size"), kCu, kIndices);
     const kda::Dims rows = kda::CacheDims(sizes, heads, kda::kValueDim);
     const kda::Dims scores = kda::CacheDims(sizes, heads, kda::kChunkRows);
-    tiling.Expect(aqk, ge::DT_BF16, scores);
-    tiling.Expect(vNew, ge::DT_BF16, rows);
-    tiling.Expect(outputGrad, ge::DT_BF16, kda::RowDims(layout, sizes, heads, kda::kValueDim));
-    tiling.Expect(h, ge::DT_BF16,
+    tiling.Expect(aqk, io, scores);
+    tiling.Expect(vNew, io, rows);
+    tiling.Expect(outputGrad, io, kda::RowDims(layout, sizes, heads, kda::kValueDim));
+    tiling.Expect(h, io,
                   {sizes.batch, geometry.chunksPerBatchRow, heads, kda::kKeyDim, kda::kValueDim});
     tiling.Expect(dAqk, ge::DT_FLOAT, scores);
-    tiling.Expect(dvLocal, ge::DT_BF16, rows);
+    tiling.Expect(dvLocal, io, rows);
     tiling.Expect(dqRaw, ge::DT_FLOAT, kda::CacheDims(sizes, heads, kda::kKeyDim));
     ChunkKdaBwdPrepareTilingData* data = tiling.Data<ChunkKdaBwdPrepareTilingData>();
     if (!tiling.Ok()) {
         return ge::GRAPH_FAILED;
     }
     data->geometry = geometry;
+    data->geometry.ioIsHalf = io == ge::DT_FLOAT16 ? 1 : 0;
     data->outputGrad = kda::RowLayout(layout, sizes, heads, kda::kValueDim);
     data->scale = scale;
     data->stateVFirst = vFirst ? 1 : 0;
@@ -77,16 +79,16 @@ namespace ops {
 class ChunkKdaBwdPrepare : public OpDef {
 public:
     explicit ChunkKdaBwdPrepare(const char* name) : OpDef(name) {
-        const std::vector<ge::DataType> bf16 = {ge::DT_BF16};
-        const std::vector<ge::DataType> fp32 = {ge::DT_FLOAT};
-        kda::Required(Input("aqk"), bf16);
-        kda::Required(Input("v_new"), bf16);
-        kda::Required(Input("d_o"), bf16);
-        kda::Required(Input("h"), bf16);
-        kda::OptionalIndices(Input("cu_seqlens"), 1);
-        kda::OptionalIndices(Input("chunk_indices"), 1);
+        const std::vector<ge::DataType> io = kda::WithHalf({ge::DT_BF16});
+        const std::vector<ge::DataType> fp32(io.size(), ge::DT_FLOAT);
+        kda::Required(Input("aqk"), io);
+        kda::Required(Input("v_new"), io);
+        kda::Required(Input("d_o"), io);
+        kda::Required(Input("h"), io);
+        kda::OptionalIndices(Input("cu_seqlens"), io.size());
+        kda::OptionalIndices(Input("chunk_indices"), io.size());
         kda::Required(Output("d_aqk"), fp32);
-        kda::Required(Output("dv_local"), bf16);
+        kda::Required(Output("dv_local"), io);
         kda::Required(Output("dq_raw"), fp32);
         Attr("scale").AttrType(REQUIRED).Float();
         Attr("layout").AttrType(OPTIONAL).String("BNSD");

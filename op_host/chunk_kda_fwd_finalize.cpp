@@ -25,18 +25,20 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::Layout layout = tiling.ReadLayout(kOutputLayout, "output_layout");
     const kda::CallSizes sizes = tiling.Sizes(qgScaled, kda::CacheLayout(layout.rank3));
     const int64_t heads = sizes.valueHeads;
+    const ge::DataType io = tiling.IoType(qgScaled);
     const kda::ChunkGeometry geometry = tiling.Geometry(sizes, kda::kChunkRows, kCu, kIndices);
-    tiling.Expect(qgScaled, ge::DT_BF16, kda::CacheDims(sizes, heads, kda::kKeyDim));
-    tiling.Expect(aqk, ge::DT_BF16, kda::CacheDims(sizes, heads, kda::kChunkRows));
-    tiling.Expect(vNew, ge::DT_BF16, kda::CacheDims(sizes, heads, kda::kValueDim));
-    tiling.Expect(h, ge::DT_BF16,
+    tiling.Expect(qgScaled, io, kda::CacheDims(sizes, heads, kda::kKeyDim));
+    tiling.Expect(aqk, io, kda::CacheDims(sizes, heads, kda::kChunkRows));
+    tiling.Expect(vNew, io, kda::CacheDims(sizes, heads, kda::kValueDim));
+    tiling.Expect(h, io,
                   {sizes.batch, geometry.chunksPerBatchRow, heads, kda::kKeyDim, kda::kValueDim});
-    tiling.Expect(o, ge::DT_BF16, kda::RowDims(layout, sizes, heads, kda::kValueDim));
+    tiling.Expect(o, io, kda::RowDims(layout, sizes, heads, kda::kValueDim));
     ChunkKdaFwdFinalizeTilingData* data = tiling.Data<ChunkKdaFwdFinalizeTilingData>();
     if (!tiling.Ok()) {
         return ge::GRAPH_FAILED;
     }
     data->geometry = geometry;
+    data->geometry.ioIsHalf = io == ge::DT_FLOAT16 ? 1 : 0;
     data->output = kda::RowLayout(layout, sizes, heads, kda::kValueDim);
     data->stateVFirst = vFirst ? 1 : 0;
     data->reserved = 0;
@@ -66,14 +68,14 @@ namespace ops {
 class ChunkKdaFwdFinalize : public OpDef {
 public:
     explicit ChunkKdaFwdFinalize(const char* name) : OpDef(name) {
-        const std::vector<ge::DataType> bf16 = {ge::DT_BF16};
-        kda::Required(Input("qg_scaled"), bf16);
-        kda::Required(Input("aqk"), bf16);
-        kda::Required(Input("v_new"), bf16);
-        kda::Required(Input("h"), bf16);
-        kda::OptionalIndices(Input("cu_seqlens"), 1);
-        kda::OptionalIndices(Input("chunk_indices"), 1);
-        kda::Required(Output("o"), bf16);
+        const std::vector<ge::DataType> io = kda::WithHalf({ge::DT_BF16});
+        kda::Required(Input("qg_scaled"), io);
+        kda::Required(Input("aqk"), io);
+        kda::Required(Input("v_new"), io);
+        kda::Required(Input("h"), io);
+        kda::OptionalIndices(Input("cu_seqlens"), io.size());
+        kda::OptionalIndices(Input("chunk_indices"), io.size());
+        kda::Required(Output("o"), io);
         Attr("output_layout").AttrType(OPTIONAL).String("BSND");
         Attr("state_v_first").AttrType(OPTIONAL).Bool(false);
         SetInferShape(optiling::InferShape);

@@ -33,10 +33,10 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     const kda::CallSizes sizes = kda::CheckScanInputs(tiling, inputs);
     const kda::ChunkGeometry geometry =
         tiling.Geometry(sizes, tiling.Int(kChunkSize, "chunk_size"), kCuSeqlens, kChunkIndices);
-    tiling.ExpectType(initial, ge::DT_FLOAT, ge::DT_BF16);
+    tiling.ExpectType(initial, ge::DT_FLOAT, inputs.io);
     tiling.ExpectShape(initial, kda::SequenceStateDims(geometry));
-    tiling.Expect(h, ge::DT_BF16, kda::ChunkStateDims(geometry));
-    tiling.Expect(vNew, ge::DT_BF16, kda::CacheDims(sizes, sizes.valueHeads, kda::kValueDim));
+    tiling.Expect(h, inputs.io, kda::ChunkStateDims(geometry));
+    tiling.Expect(vNew, inputs.io, kda::CacheDims(sizes, sizes.valueHeads, kda::kValueDim));
     tiling.Expect(finalState, ge::DT_FLOAT, kda::SequenceStateDims(geometry));
     kda::ExpectLowStates(tiling, inputs, hLow, kda::ChunkStateDims(geometry));
     const float gateFactor = kda::GateFactor(tiling.Bool(kUseExp2, "use_exp2"));
@@ -45,7 +45,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     if (!tiling.Ok()) {
         return ge::GRAPH_FAILED;
     }
-    kda::FillScan(tiling, &data->scan, geometry, kda::kValueDim);
+    kda::FillScan(tiling, &data->scan, geometry, inputs.io, kda::kValueDim);
     data->scan.gateFactor = gateFactor;
     data->scan.initialKind = kda::InitialKind(initial);
     data->scan.storesFinal = finalState.present ? 1 : 0;
@@ -87,25 +87,26 @@ namespace ops {
 class ChunkKdaFwdH : public OpDef {
 public:
     explicit ChunkKdaFwdH(const char* name) : OpDef(name) {
-        // One column for each dtype of initial_state and of u.
-        const size_t columns = 4;
-        const std::vector<ge::DataType> bf16(columns, ge::DT_BF16);
-        const std::vector<ge::DataType> fp32(columns, ge::DT_FLOAT);
-        const std::vector<ge::DataType> state = {ge::DT_FLOAT, ge::DT_BF16, ge::DT_FLOAT,
-                                                 ge::DT_BF16};
-        const std::vector<ge::DataType> u = {ge::DT_BF16, ge::DT_BF16, ge::DT_FLOAT, ge::DT_FLOAT};
-        kda::Required(Input("k"), bf16);
-        kda::Required(Input("w"), bf16);
+        // One column for each dtype of initial_state, of u and of all others.
+        const std::vector<ge::DataType> io =
+            kda::WithHalf({ge::DT_BF16, ge::DT_BF16, ge::DT_BF16, ge::DT_BF16});
+        const std::vector<ge::DataType> fp32(io.size(), ge::DT_FLOAT);
+        const std::vector<ge::DataType> state =
+            kda::WithHalf({ge::DT_FLOAT, ge::DT_BF16, ge::DT_FLOAT, ge::DT_BF16});
+        const std::vector<ge::DataType> u =
+            kda::WithHalf({ge::DT_BF16, ge::DT_BF16, ge::DT_FLOAT, ge::DT_FLOAT});
+        kda::Required(Input("k"), io);
+        kda::Required(Input("w"), io);
         kda::Required(Input("u"), u);
         kda::Required(Input("gk"), fp32);
         kda::Optional(Input("initial_state"), state);
-        kda::OptionalIndices(Input("cu_seqlens"), columns);
-        kda::OptionalIndices(Input("chunk_indices"), columns);
-        kda::Optional(Input("k_low"), bf16);
-        kda::Required(Output("h"), bf16);
-        kda::Required(Output("v_new"), bf16);
+        kda::OptionalIndices(Input("cu_seqlens"), io.size());
+        kda::OptionalIndices(Input("chunk_indices"), io.size());
+        kda::Optional(Input("k_low"), io);
+        kda::Required(Output("h"), io);
+        kda::Required(Output("v_new"), io);
         kda::Optional(Output("final_state"), fp32);
-        kda::Optional(Output("h_low"), bf16);
+        kda::Optional(Output("h_low"), io);
         Attr("chunk_size").AttrType(OPTIONAL).Int(kda::kChunkRows);
         Attr("use_exp2").AttrType(OPTIONAL).Bool(true);
         Attr("state_v_first").AttrType(OPTIONAL).Bool(false);

@@ -34,7 +34,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     }
     const kda::ChunkGeometry geometry =
         tiling.FirstSequenceGeometry(sizes, tiling.Int(kChunkSize, "chunk_size"), kCuSeqlens);
-    tiling.Expect(grad, ge::DT_BF16, kda::RowDims(layout, sizes, heads, kda::kValueDim));
+    tiling.Expect(grad, inputs.io, kda::RowDims(layout, sizes, heads, kda::kValueDim));
     const int64_t columns = kda::kValueDim + kda::kKeyDim;
     tiling.Expect(summary, ge::DT_FLOAT, {heads, kda::kKeyDim, columns});
     const float scale = tiling.Float(kScale, "scale");
@@ -45,7 +45,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     if (!tiling.Ok()) {
         return ge::GRAPH_FAILED;
     }
-    kda::FillScan(tiling, &data->scan, geometry, columns);
+    kda::FillScan(tiling, &data->scan, geometry, inputs.io, columns);
     data->scan.gradLayout = kda::RowLayout(layout, sizes, heads, kda::kValueDim);
     data->scan.scale = scale;
     data->scan.gateFactor = gateFactor;
@@ -73,14 +73,16 @@ namespace ops {
 class ChunkKdaPreProcessBwd : public OpDef {
 public:
     explicit ChunkKdaPreProcessBwd(const char* name) : OpDef(name) {
-        kda::Required(Input("q"), {ge::DT_BF16});
-        kda::Required(Input("k"), {ge::DT_BF16});
-        kda::Required(Input("w"), {ge::DT_BF16});
-        kda::Required(Input("d_o"), {ge::DT_BF16});
-        kda::Required(Input("dv"), {ge::DT_BF16});
-        kda::Required(Input("gk"), {ge::DT_FLOAT});
-        kda::OptionalIndices(Input("cu_seqlens"), 1);
-        kda::Required(Output("summary"), {ge::DT_FLOAT});
+        const std::vector<ge::DataType> io = kda::WithHalf({ge::DT_BF16});
+        const std::vector<ge::DataType> fp32(io.size(), ge::DT_FLOAT);
+        kda::Required(Input("q"), io);
+        kda::Required(Input("k"), io);
+        kda::Required(Input("w"), io);
+        kda::Required(Input("d_o"), io);
+        kda::Required(Input("dv"), io);
+        kda::Required(Input("gk"), fp32);
+        kda::OptionalIndices(Input("cu_seqlens"), io.size());
+        kda::Required(Output("summary"), fp32);
         Attr("scale").AttrType(REQUIRED).Float();
         Attr("chunk_size").AttrType(OPTIONAL).Int(kda::kChunkRows);
         Attr("layout").AttrType(OPTIONAL).String("BNSD");

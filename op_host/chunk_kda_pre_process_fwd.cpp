@@ -34,7 +34,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     if (!tiling.Ok()) {
         return ge::GRAPH_FAILED;
     }
-    kda::FillScan(tiling, &data->scan, geometry, columns);
+    kda::FillScan(tiling, &data->scan, geometry, inputs.io, columns);
     data->scan.gateFactor = gateFactor;
     kda::LaunchScan(tiling, &data->scan, false, true);
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
@@ -62,12 +62,14 @@ namespace ops {
 class ChunkKdaPreProcessFwd : public OpDef {
 public:
     explicit ChunkKdaPreProcessFwd(const char* name) : OpDef(name) {
-        kda::Required(Input("k"), {ge::DT_BF16});
-        kda::Required(Input("w"), {ge::DT_BF16});
-        kda::Required(Input("u"), {ge::DT_BF16});
-        kda::Required(Input("gk"), {ge::DT_FLOAT});
-        kda::OptionalIndices(Input("cu_seqlens"), 1);
-        kda::Required(Output("summary"), {ge::DT_FLOAT});
+        const std::vector<ge::DataType> io = kda::WithHalf({ge::DT_BF16});
+        const std::vector<ge::DataType> fp32(io.size(), ge::DT_FLOAT);
+        kda::Required(Input("k"), io);
+        kda::Required(Input("w"), io);
+        kda::Required(Input("u"), io);
+        kda::Required(Input("gk"), fp32);
+        kda::OptionalIndices(Input("cu_seqlens"), io.size());
+        kda::Required(Output("summary"), fp32);
         Attr("chunk_size").AttrType(OPTIONAL).Int(kda::kChunkRows);
         Attr("use_exp2").AttrType(OPTIONAL).Bool(true);
         SetInferShape(optiling::InferShape);

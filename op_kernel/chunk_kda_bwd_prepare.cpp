@@ -44,30 +44,32 @@ __aicore__ inline void BindScores(AscendC::GlobalTensor<float>& scores, GM_ADDR 
                            BlockOfCore() * kRingDepth * kScoreFloats);
 }
 
+// T: bfloat16_t or half, the type of every operand but the fp32 outputs.
+template <typename T>
 class Cube {
 public:
     __aicore__ inline Cube(const ChunkKdaBwdPrepareTilingData& tiling, const Pointers& gm)
         : tiling_(tiling), index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices) {
-        aqk_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.aqk));
-        vNew_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.vNew));
-        outputGrad_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.outputGrad));
-        h_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.h));
-        dvLocal_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.dvLocal));
+        aqk_.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(gm.aqk));
+        vNew_.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(gm.vNew));
+        outputGrad_.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(gm.outputGrad));
+        h_.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(gm.h));
+        dvLocal_.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(gm.dvLocal));
         dqRaw_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(gm.dqRaw));
         BindScores(scores_, gm.workspace);
     }
 
     __aicore__ inline void Run(AscendC::TPipe& pipe) {
-        pipe.InitBuffer(l1_, 2, kL1Elements * sizeof(bfloat16_t));
+        pipe.InitBuffer(l1_, 2, kL1Elements * sizeof(T));
         l0_.Init(pipe);
         const int64_t heads = tiling_.geometry.valueHeads;
         const int64_t tasks = index_.ChunkTaskCount(heads);
         for (int64_t task = BlockOfCore(); task < tasks; task += AscendC::GetBlockNum()) {
             const ChunkPlace place = index_.LocateTask(task, heads);
-            auto tiles = l1_.AllocTensor<bfloat16_t>();
+            auto tiles = l1_.template AllocTensor<T>();
             Load(tiles, place);
             l1_.EnQue(tiles);
-            tiles = l1_.DeQue<bfloat16_t>();
+            tiles = l1_.template DeQue<T>();
             Multiply(tiles, place);
             l1_.FreeTensor(tiles);
         }
@@ -82,8 +84,7 @@ private:
     static constexpr uint32_t kHAt = kAqkAt + kChunkRows * kChunkRows;
     static constexpr uint32_t kL1Elements = kHAt + kKeyDim * kValueDim;
 
-    __aicore__ inline void Load(const AscendC::LocalTensor<bfloat16_t>& tiles,
-                                const ChunkPlace& place) {
+    __aicore__ inline void Load(const AscendC::LocalTensor<T>& tiles, const ChunkPlace& place) {
         const uint32_t rows = static_cast<uint32_t>(place.rows);
         LoadNdToL1(tiles[kOutputGradAt],
                    outputGrad_[ChunkIndex::RowOffset(tiling_.outputGrad, place)], rows, kValueDim,
@@ -98,14 +99,13 @@ private:
                    vFirst ? kKeyDim : kValueDim);
     }
 
-    __aicore__ inline void Multiply(const AscendC::LocalTensor<bfloat16_t>& tiles,
-                                    const ChunkPlace& place) {
+    __aicore__ inline void Multiply(const AscendC::LocalTensor<T>& tiles, const ChunkPlace& place) {
         const uint32_t rows = static_cast<uint32_t>(place.rows);
         const uint32_t l1Rows = AlignUp(rows, kFractalRows);
         {
-            auto a = l0_.AllocA<bfloat16_t>();
+            auto a = l0_.template AllocA<T>();
             LoadA(a, tiles[kOutputGradAt], rows, kValueDim, l1Rows);
-            auto b = l0_.AllocB<bfloat16_t>();
+            auto b = l0_.template AllocB<T>();
             LoadBTransposed(b, tiles[kVNewAt], kValueDim, rows, l1Rows);
             auto c = l0_.AllocC();
             l0_.Multiply(c, a, b, rows, rows, kValueDim);
@@ -116,9 +116,9 @@ private:
             l0_.FreeC(c);
         }
         {
-            auto a = l0_.AllocA<bfloat16_t>();
+            auto a = l0_.template AllocA<T>();
             LoadATransposed(a, tiles[kAqkAt], rows, rows, l1Rows);
-            auto b = l0_.AllocB<bfloat16_t>();
+            auto b = l0_.template AllocB<T>();
             LoadB(b, tiles[kOutputGradAt], rows, kValueDim, l1Rows);
             auto c = l0_.AllocC();
             l0_.Multiply(c, a, b, rows, kValueDim, rows);
@@ -128,9 +128,9 @@ private:
             l0_.FreeC(c);
         }
         {
-            auto a = l0_.AllocA<bfloat16_t>();
+            auto a = l0_.template AllocA<T>();
             LoadA(a, tiles[kOutputGradAt], rows, kValueDim, l1Rows);
-            auto b = l0_.AllocB<bfloat16_t>();
+            auto b = l0_.template AllocB<T>();
             if (tiling_.stateVFirst != 0) {
                 LoadB(b, tiles[kHAt], kValueDim, kKeyDim, kValueDim);
             } else {
@@ -146,11 +146,11 @@ private:
 
     const ChunkKdaBwdPrepareTilingData& tiling_;
     const ChunkIndex index_;
-    AscendC::GlobalTensor<bfloat16_t> aqk_;
-    AscendC::GlobalTensor<bfloat16_t> vNew_;
-    AscendC::GlobalTensor<bfloat16_t> outputGrad_;
-    AscendC::GlobalTensor<bfloat16_t> h_;
-    AscendC::GlobalTensor<bfloat16_t> dvLocal_;
+    AscendC::GlobalTensor<T> aqk_;
+    AscendC::GlobalTensor<T> vNew_;
+    AscendC::GlobalTensor<T> outputGrad_;
+    AscendC::GlobalTensor<T> h_;
+    AscendC::GlobalTensor<T> dvLocal_;
     AscendC::GlobalTensor<float> dqRaw_;
     AscendC::GlobalTensor<float> scores_;
     AscendC::TQue<AscendC::TPosition::A1, 2> l1_;
@@ -235,8 +235,13 @@ extern "C" __global__ __aicore__ void chunk_kda_bwd_prepare(GM_ADDR aqk, GM_ADDR
         chunk_indices, d_aqk, dv_local, dq_raw, AscendC::GetUserWorkspace(workspace)};
     AscendC::TPipe pipe;
     if ASCEND_IS_AIC {
-        kda::bwd_prepare::Cube cube(tilingData, gm);
-        cube.Run(pipe);
+        if (tilingData.geometry.ioIsHalf != 0) {
+            kda::bwd_prepare::Cube<half> cube(tilingData, gm);
+            cube.Run(pipe);
+        } else {
+            kda::bwd_prepare::Cube<bfloat16_t> cube(tilingData, gm);
+            cube.Run(pipe);
+        }
     }
     if ASCEND_IS_AIV {
         kda::bwd_prepare::Vector vector(tilingData, gm);

@@ -25,6 +25,8 @@ struct FwdFinalizeOperands {
     GM_ADDR o;
 };
 
+// T: bfloat16_t or half, the type of every operand.
+template <typename T>
 class FwdFinalize {
 public:
     __aicore__ inline FwdFinalize(const ChunkKdaFwdFinalizeTilingData& tiling,
@@ -33,8 +35,8 @@ public:
 
     __aicore__ inline void Init(AscendC::TPipe& pipe) {
         l0_.Init(pipe);
-        pipe.InitBuffer(left_, 2, (kKeyDim + kChunkRows) * kChunkRows * sizeof(bfloat16_t));
-        pipe.InitBuffer(right_, 2, (kKeyDim + kChunkRows) * kValueDim * sizeof(bfloat16_t));
+        pipe.InitBuffer(left_, 2, (kKeyDim + kChunkRows) * kChunkRows * sizeof(T));
+        pipe.InitBuffer(right_, 2, (kKeyDim + kChunkRows) * kValueDim * sizeof(T));
     }
 
     __aicore__ inline void Process() {
@@ -54,57 +56,57 @@ public:
     }
 
 private:
-    using L1 = AscendC::LocalTensor<bfloat16_t>;
+    using L1 = AscendC::LocalTensor<T>;
 
-    __aicore__ inline AscendC::GlobalTensor<bfloat16_t> Bf16(GM_ADDR base, int64_t offset) const {
-        AscendC::GlobalTensor<bfloat16_t> tensor;
-        tensor.SetGlobalBuffer((__gm__ bfloat16_t*)base + offset);
+    __aicore__ inline AscendC::GlobalTensor<T> Io(GM_ADDR base, int64_t offset) const {
+        AscendC::GlobalTensor<T> tensor;
+        tensor.SetGlobalBuffer((__gm__ T*)base + offset);
         return tensor;
     }
 
     __aicore__ inline void Load(const ChunkPlace& place) {
         const uint32_t rows = static_cast<uint32_t>(place.rows);
-        L1 left = left_.AllocTensor<bfloat16_t>();
-        LoadNdToL1(left, Bf16(gm_.qgScaled, index_.ValueCacheOffset(place, kKeyDim)), rows, kKeyDim,
+        L1 left = left_.template AllocTensor<T>();
+        LoadNdToL1(left, Io(gm_.qgScaled, index_.ValueCacheOffset(place, kKeyDim)), rows, kKeyDim,
                    kKeyDim, kChunkRows);
         LoadNdToL1(left[kChunkRows * kKeyDim],
-                   Bf16(gm_.aqk, index_.ValueCacheOffset(place, kChunkRows)), rows, kChunkRows,
+                   Io(gm_.aqk, index_.ValueCacheOffset(place, kChunkRows)), rows, kChunkRows,
                    kChunkRows, kChunkRows);
         left_.EnQue(left);
-        L1 right = right_.AllocTensor<bfloat16_t>();
+        L1 right = right_.template AllocTensor<T>();
         const bool vFirst = tiling_.stateVFirst != 0;
-        LoadNdToL1(right, Bf16(gm_.h, index_.ChunkStateOffset(place, kKeyDim, kValueDim)),
+        LoadNdToL1(right, Io(gm_.h, index_.ChunkStateOffset(place, kKeyDim, kValueDim)),
                    vFirst ? kValueDim : kKeyDim, vFirst ? kKeyDim : kValueDim,
                    vFirst ? kKeyDim : kValueDim);
         LoadNdToL1(right[kKeyDim * kValueDim],
-                   Bf16(gm_.vNew, index_.ValueCacheOffset(place, kValueDim)), rows, kValueDim,
+                   Io(gm_.vNew, index_.ValueCacheOffset(place, kValueDim)), rows, kValueDim,
                    kValueDim, kChunkRows);
         right_.EnQue(right);
     }
 
     __aicore__ inline void Compute(const ChunkPlace& place) {
         const uint32_t rows = static_cast<uint32_t>(place.rows);
-        L1 left = left_.DeQue<bfloat16_t>();
-        L1 right = right_.DeQue<bfloat16_t>();
+        L1 left = left_.template DeQue<T>();
+        L1 right = right_.template DeQue<T>();
         auto c = l0_.AllocC();
-        auto a = l0_.AllocA<bfloat16_t>();
+        auto a = l0_.template AllocA<T>();
         LoadA(a, left, rows, kKeyDim, kChunkRows);
-        auto b = l0_.AllocB<bfloat16_t>();
+        auto b = l0_.template AllocB<T>();
         if (tiling_.stateVFirst != 0) {
             LoadBTransposed(b, right, kKeyDim, kValueDim, kValueDim);
         } else {
             LoadB(b, right, kKeyDim, kValueDim, kKeyDim);
         }
         l0_.Multiply(c, a, b, rows, kValueDim, kKeyDim);
-        a = l0_.AllocA<bfloat16_t>();
+        a = l0_.template AllocA<T>();
         LoadA(a, left[kChunkRows * kKeyDim], rows, rows, kChunkRows);
-        b = l0_.AllocB<bfloat16_t>();
+        b = l0_.template AllocB<T>();
         LoadB(b, right[kKeyDim * kValueDim], rows, kValueDim, kChunkRows);
         left_.FreeTensor(left);
         right_.FreeTensor(right);
         l0_.Multiply(c, a, b, rows, kValueDim, rows, true);
         l0_.FinishC(c);
-        StoreC(Bf16(gm_.o, ChunkIndex::RowOffset(tiling_.output, place)), c, rows, kValueDim,
+        StoreC(Io(gm_.o, ChunkIndex::RowOffset(tiling_.output, place)), c, rows, kValueDim,
                static_cast<uint64_t>(tiling_.output.tokenStride));
         l0_.FreeC(c);
     }
@@ -116,6 +118,15 @@ private:
     AscendC::TQue<AscendC::TPosition::A1, 2> left_;   // qg_scaled, Aqk
     AscendC::TQue<AscendC::TPosition::B1, 2> right_;  // h, v_new
 };
+
+template <typename T>
+__aicore__ inline void RunFwdFinalize(const ChunkKdaFwdFinalizeTilingData& tiling,
+                                      const FwdFinalizeOperands& gm) {
+    AscendC::TPipe pipe;
+    FwdFinalize<T> stage(tiling, gm);
+    stage.Init(pipe);
+    stage.Process();
+}
 
 }  // namespace kda
 
@@ -131,9 +142,10 @@ extern "C" __global__ __aicore__ void chunk_kda_fwd_finalize(GM_ADDR qg_scaled, 
     if ASCEND_IS_AIC {
         const kda::FwdFinalizeOperands operands = {qg_scaled,  aqk,           v_new, h,
                                                    cu_seqlens, chunk_indices, o};
-        AscendC::TPipe pipe;
-        kda::FwdFinalize stage(tilingData, operands);
-        stage.Init(pipe);
-        stage.Process();
+        if (tilingData.geometry.ioIsHalf != 0) {
+            kda::RunFwdFinalize<half>(tilingData, operands);
+        } else {
+            kda::RunFwdFinalize<bfloat16_t>(tilingData, operands);
+        }
     }
 }

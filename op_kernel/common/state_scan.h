@@ -7,16 +7,17 @@
 //   forward   P = w,  U = kg:   y = u  - w X     X <- D X + kg^T y
 //   backward  P = kg, U = w:    y = dv + kg X    X <- D X + scale qg^T d_o - w^T y
 //
-// The scans proper put out bf16 X before each chunk (h, dh), y (v_new, dv_scan) and the last X.
+// The scans proper put out X before each chunk (h, dh), y (v_new, dv_scan) and the last X.
 // The summaries [E | M] put out the last X only: E starts from zero, M from the identity, and M's
 // columns have no base (u, dv) and no query term. X and its accumulation are fp32; the products
-// take bf16 X and bf16 y, which are the stored h and v_new.
+// take X and y rounded to T, the type of q, k and v (bf16 or half), which are the stored h and
+// v_new.
 //
 // Work. A task is one sequence and head, or a slice of its columns: columns of X never mix, so the
 // bits do not depend on the slicing. X lives in UB, half of its 128 rows on each AIV. A chunk makes
 // four hand-overs, which two lanes (tasks that alternate on a core) hide:
 //
-//   AIV  X to bf16 -> GM                              -> ScanStateReady
+//   AIV  X to T -> GM                                 -> ScanStateReady
 //   AIC  P X -> workspace                             -> ScanProjectedReady
 //   AIC  (backward) qg^T d_o -> workspace             -> ScanQueryReady
 //   AIV  y = base -+ P X -> GM                        -> ScanRowsReady
@@ -28,7 +29,7 @@
 // a slot precedes, on its AIV, the store behind that AIV's next flag of the lane. So when the AIC
 // has ScanStateReady it may write `projected` again, when it has ScanRowsReady `updated`; a query
 // product follows the ScanRowsReady of the one before, hence the read of the one before that. The
-// other way round, an AIV rewrites its bf16 X or y in workspace after it has waited for the product
+// other way round, an AIV rewrites its X or y in workspace after it has waited for the product
 // of the one before.
 //
 // What is known to be zero is not multiplied: P X at the first chunk of a zero state (y = base
@@ -45,17 +46,27 @@
 
 namespace kda {
 
-template <bool kBackward, bool kSummary>
-__aicore__ inline void RunStateScan(const StateScanTiling& tiling,
-                                    const StateScanOperands& operands) {
+template <typename T, bool kBackward, bool kSummary>
+__aicore__ inline void RunStateScanOf(const StateScanTiling& tiling,
+                                      const StateScanOperands& operands) {
     AscendC::TPipe pipe;
     if ASCEND_IS_AIC {
-        StateScanCube<kBackward, kSummary> cube;
+        StateScanCube<T, kBackward, kSummary> cube;
         cube.Run(pipe, &tiling, operands);
     }
     if ASCEND_IS_AIV {
-        StateScanVector<kBackward, kSummary> vector;
+        StateScanVector<T, kBackward, kSummary> vector;
         vector.Run(pipe, &tiling, operands);
+    }
+}
+
+template <bool kBackward, bool kSummary>
+__aicore__ inline void RunStateScan(const StateScanTiling& tiling,
+                                    const StateScanOperands& operands) {
+    if (tiling.geometry.ioIsHalf != 0) {
+        RunStateScanOf<half, kBackward, kSummary>(tiling, operands);
+    } else {
+        RunStateScanOf<bfloat16_t, kBackward, kSummary>(tiling, operands);
     }
 }
 

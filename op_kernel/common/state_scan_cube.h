@@ -10,7 +10,7 @@
 
 namespace kda {
 
-template <bool kBackward, bool kSummary>
+template <typename T, bool kBackward, bool kSummary>
 class StateScanCube {
 public:
     __aicore__ inline StateScanCube() {}
@@ -18,15 +18,15 @@ public:
                                const StateScanOperands& operands) {
         tiling_ = tiling;
         memory_.Init(tiling, operands);
-        project_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.project);
-        update_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.update);
-        keyLow_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.keyLow);
-        query_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.query);
-        grad_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.grad);
+        project_.SetGlobalBuffer((__gm__ T*)operands.project);
+        update_.SetGlobalBuffer((__gm__ T*)operands.update);
+        keyLow_.SetGlobalBuffer((__gm__ T*)operands.keyLow);
+        query_.SetGlobalBuffer((__gm__ T*)operands.query);
+        grad_.SetGlobalBuffer((__gm__ T*)operands.grad);
         l0_.Init(pipe);
         const uint32_t operandCount = kOperands + (memory_.Precise() ? 1 : 0);
-        pipe.InitBuffer(operandTiles_, 2 * kScanLanes, operandCount * kTile * sizeof(bfloat16_t));
-        pipe.InitBuffer(stateTiles_, 2, 2 * kTile * sizeof(bfloat16_t));
+        pipe.InitBuffer(operandTiles_, 2 * kScanLanes, operandCount * kTile * sizeof(T));
+        pipe.InitBuffer(stateTiles_, 2, 2 * kTile * sizeof(T));
 
         for (uint32_t lane = 0; lane < kScanLanes; ++lane) {
             now_[lane].Init(tiling, memory_.Index(), lane);
@@ -51,7 +51,7 @@ public:
 
 private:
     // One queue element holds a chunk's operands side by side: P, U and, backward, qg, d_o; last,
-    // in a precise scan, what bf16 left of kg, which is U, or P backward.
+    // in a precise scan, what rounding left of kg, which is U, or P backward.
     static constexpr uint32_t kOperands = kBackward ? 4 : 2;
     static constexpr uint32_t kTile = kChunkRows * kKeyDim;
     static constexpr uint32_t kProjectTile = 0;
@@ -74,8 +74,7 @@ private:
         }
         const ScanItem& item = ahead_[lane].Item();
         if (Loads(item)) {
-            AscendC::LocalTensor<bfloat16_t> tile =
-                operandTiles_.template AllocTensor<bfloat16_t>();
+            AscendC::LocalTensor<T> tile = operandTiles_.template AllocTensor<T>();
             const int64_t keyRows = memory_.KeyRows(item);
             if (item.projects) {
                 LoadNdToL1(tile[kProjectTile], project_[keyRows], item.rows, kKeyDim, kKeyDim);
@@ -105,20 +104,20 @@ private:
         if (!Loads(item)) {
             return;
         }
-        held_[lane] = operandTiles_.template DeQue<bfloat16_t>();
+        held_[lane] = operandTiles_.template DeQue<T>();
         const uint32_t l1Rows = AlignUp(item.rows, kFractalRows);
         const uint32_t columns = memory_.Columns();
         if (item.projects) {
             // Issued before the wait, which holds back everything behind it.
-            AscendC::LocalTensor<bfloat16_t> a = l0_.template AllocA<bfloat16_t>();
+            AscendC::LocalTensor<T> a = l0_.template AllocA<T>();
             LoadA(a, held_[lane][kProjectTile], item.rows, kKeyDim, l1Rows);
             ScanStateReady::Wait();
-            AscendC::LocalTensor<bfloat16_t> b = LoadState(memory_.State(item, lane));
+            AscendC::LocalTensor<T> b = LoadState(memory_.State(item, lane));
             AscendC::LocalTensor<float> c = l0_.AllocC();
             if (memory_.Precise()) {
-                AscendC::LocalTensor<bfloat16_t> bLow = LoadState(memory_.StateLow(item));
+                AscendC::LocalTensor<T> bLow = LoadState(memory_.StateLow(item));
                 if constexpr (kBackward) {
-                    AscendC::LocalTensor<bfloat16_t> aLow = l0_.template AllocA<bfloat16_t>();
+                    AscendC::LocalTensor<T> aLow = l0_.template AllocA<T>();
                     LoadA(aLow, held_[lane][kKeyLowTile], item.rows, kKeyDim, l1Rows);
                     l0_.MultiplyPairs(c, a, aLow, b, bLow, item.rows, columns, kKeyDim);
                 } else {
@@ -134,8 +133,8 @@ private:
         }
         if constexpr (kBackward) {
             if (Queries(item)) {
-                AscendC::LocalTensor<bfloat16_t> a = LoadLeft(held_[lane][kQueryTile], item.rows);
-                AscendC::LocalTensor<bfloat16_t> b = l0_.template AllocB<bfloat16_t>();
+                AscendC::LocalTensor<T> a = LoadLeft(held_[lane][kQueryTile], item.rows);
+                AscendC::LocalTensor<T> b = l0_.template AllocB<T>();
                 LoadB(b, held_[lane][kGradTile], item.rows, columns, l1Rows);
                 AscendC::LocalTensor<float> c = l0_.AllocC();
                 l0_.Multiply(c, a, b, kKeyDim, columns, item.rows);
@@ -152,16 +151,14 @@ private:
         }
         if (item.updates) {
             const uint32_t columns = memory_.Columns();
-            AscendC::LocalTensor<bfloat16_t> a = LoadLeft(held_[lane][kUpdateTile], item.rows);
+            AscendC::LocalTensor<T> a = LoadLeft(held_[lane][kUpdateTile], item.rows);
             ScanRowsReady::Wait();
-            AscendC::LocalTensor<bfloat16_t> b =
+            AscendC::LocalTensor<T> b =
                 LoadRight(memory_.Rows(item, lane), item.rows, memory_.StatePitch());
             AscendC::LocalTensor<float> c = l0_.AllocC();
             if (memory_.PreciseRows()) {
-                AscendC::LocalTensor<bfloat16_t> aLow =
-                    LoadLeft(held_[lane][kKeyLowTile], item.rows);
-                AscendC::LocalTensor<bfloat16_t> bLow =
-                    LoadRight(memory_.RowsLow(lane), item.rows, columns);
+                AscendC::LocalTensor<T> aLow = LoadLeft(held_[lane][kKeyLowTile], item.rows);
+                AscendC::LocalTensor<T> bLow = LoadRight(memory_.RowsLow(lane), item.rows, columns);
                 l0_.MultiplyPairs(c, a, aLow, b, bLow, kKeyDim, columns, item.rows);
             } else {
                 l0_.Multiply(c, a, b, kKeyDim, columns, item.rows);
@@ -172,15 +169,14 @@ private:
         operandTiles_.FreeTensor(held_[lane]);
     }
 
-    // B = X, the bf16 state before the chunk, from either order in memory.
-    __aicore__ inline AscendC::LocalTensor<bfloat16_t> LoadState(
-        const AscendC::GlobalTensor<bfloat16_t>& source) {
+    // B = X, the rounded state before the chunk, from either order in memory.
+    __aicore__ inline AscendC::LocalTensor<T> LoadState(const AscendC::GlobalTensor<T>& source) {
         const uint32_t columns = memory_.Columns();
         const bool vFirst = memory_.ChunkVFirst();
-        AscendC::LocalTensor<bfloat16_t> state =
+        AscendC::LocalTensor<T> state =
             vFirst ? LoadTile(source, columns, kKeyDim, kKeyDim)
                    : LoadTile(source, kKeyDim, columns, memory_.StatePitch());
-        AscendC::LocalTensor<bfloat16_t> b = l0_.template AllocB<bfloat16_t>();
+        AscendC::LocalTensor<T> b = l0_.template AllocB<T>();
         if (vFirst) {
             LoadBTransposed(b, state, kKeyDim, columns, columns);
         } else {
@@ -191,30 +187,30 @@ private:
     }
 
     // B = y, from rows at that pitch.
-    __aicore__ inline AscendC::LocalTensor<bfloat16_t> LoadRight(
-        const AscendC::GlobalTensor<bfloat16_t>& source, uint32_t rows, uint32_t pitch) {
+    __aicore__ inline AscendC::LocalTensor<T> LoadRight(const AscendC::GlobalTensor<T>& source,
+                                                        uint32_t rows, uint32_t pitch) {
         const uint32_t columns = memory_.Columns();
-        AscendC::LocalTensor<bfloat16_t> y = LoadTile(source, rows, columns, pitch);
-        AscendC::LocalTensor<bfloat16_t> b = l0_.template AllocB<bfloat16_t>();
+        AscendC::LocalTensor<T> y = LoadTile(source, rows, columns, pitch);
+        AscendC::LocalTensor<T> b = l0_.template AllocB<T>();
         LoadB(b, y, rows, columns, AlignUp(rows, kFractalRows));
         stateTiles_.FreeTensor(y);
         return b;
     }
 
-    // bf16 state or y, written by the vector cores, to L1.
-    __aicore__ inline AscendC::LocalTensor<bfloat16_t> LoadTile(
-        const AscendC::GlobalTensor<bfloat16_t>& source, uint32_t rows, uint32_t columns,
-        uint32_t pitch) {
-        AscendC::LocalTensor<bfloat16_t> tile = stateTiles_.template AllocTensor<bfloat16_t>();
+    // State or y, written by the vector cores, to L1.
+    __aicore__ inline AscendC::LocalTensor<T> LoadTile(const AscendC::GlobalTensor<T>& source,
+                                                       uint32_t rows, uint32_t columns,
+                                                       uint32_t pitch) {
+        AscendC::LocalTensor<T> tile = stateTiles_.template AllocTensor<T>();
         LoadNdToL1(tile, source, rows, columns, pitch);
         stateTiles_.EnQue(tile);
-        return stateTiles_.template DeQue<bfloat16_t>();
+        return stateTiles_.template DeQue<T>();
     }
 
     // A = X^T, X[rows,K] in L1.
-    __aicore__ inline AscendC::LocalTensor<bfloat16_t> LoadLeft(
-        const AscendC::LocalTensor<bfloat16_t>& x, uint32_t rows) {
-        AscendC::LocalTensor<bfloat16_t> a = l0_.template AllocA<bfloat16_t>();
+    __aicore__ inline AscendC::LocalTensor<T> LoadLeft(const AscendC::LocalTensor<T>& x,
+                                                       uint32_t rows) {
+        AscendC::LocalTensor<T> a = l0_.template AllocA<T>();
         LoadATransposed(a, x, kKeyDim, rows, AlignUp(rows, kFractalRows));
         return a;
     }
@@ -229,19 +225,19 @@ private:
     }
 
     const StateScanTiling* tiling_ = nullptr;
-    ScanMemory<kBackward, kSummary> memory_;
+    ScanMemory<T, kBackward, kSummary> memory_;
     ScanWalker<kBackward, kSummary> now_[kScanLanes];
     ScanWalker<kBackward, kSummary> ahead_[kScanLanes];
-    AscendC::LocalTensor<bfloat16_t> held_[kScanLanes];
+    AscendC::LocalTensor<T> held_[kScanLanes];
     uint32_t queries_[kScanLanes] = {0, 0};
     CubeBuffers l0_;
     AscendC::TQue<AscendC::TPosition::A1, 2 * kScanLanes> operandTiles_;
     AscendC::TQue<AscendC::TPosition::B1, 2> stateTiles_;
-    AscendC::GlobalTensor<bfloat16_t> project_;
-    AscendC::GlobalTensor<bfloat16_t> update_;
-    AscendC::GlobalTensor<bfloat16_t> keyLow_;
-    AscendC::GlobalTensor<bfloat16_t> query_;
-    AscendC::GlobalTensor<bfloat16_t> grad_;
+    AscendC::GlobalTensor<T> project_;
+    AscendC::GlobalTensor<T> update_;
+    AscendC::GlobalTensor<T> keyLow_;
+    AscendC::GlobalTensor<T> query_;
+    AscendC::GlobalTensor<T> grad_;
 };
 
 }  // namespace kda

@@ -12,7 +12,7 @@ namespace kda {
 // Where the state comes from before the first chunk.
 constexpr int32_t kStateZero = 0;
 constexpr int32_t kStateFp32 = 1;
-constexpr int32_t kStateBf16 = 2;
+constexpr int32_t kStateIo = 2;  // as q, k and v
 
 // Tasks (sequence, head, column slice) that alternate on one core.
 constexpr int64_t kScanLanes = 2;
@@ -29,7 +29,7 @@ struct StateScanTiling {
     int32_t storesFinal;
     int32_t stateVFirst;  // memory holds initial, final and (forward) chunk states as [V,K]
     int32_t baseIsFloat;  // u comes in fp32
-    int32_t precise;      // kg comes as a pair of bf16 numbers, states and y are pairs as operands
+    int32_t precise;      // kg comes as a pair of numbers, states and y are pairs as operands
     int32_t reserved;
 };
 

@@ -10,7 +10,7 @@
 
 namespace kda {
 
-template <bool kBackward, bool kSummary>
+template <typename T, bool kBackward, bool kSummary>
 class StateScanVector {
 public:
     __aicore__ inline StateScanVector() {}
@@ -20,19 +20,18 @@ public:
         memory_.Init(tiling, operands);
         columns_ = memory_.Columns();
         keyRow_ = AscendC::GetSubBlockIdx() * kStateRows;
-        base_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.base);
+        base_.SetGlobalBuffer((__gm__ T*)operands.base);
         baseFp32_.SetGlobalBuffer((__gm__ float*)operands.base);
         gk_.SetGlobalBuffer((__gm__ float*)operands.gk);
         initialFp32_.SetGlobalBuffer((__gm__ float*)operands.initial);
-        initialBf16_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.initial);
+        initialIo_.SetGlobalBuffer((__gm__ T*)operands.initial);
         final_.SetGlobalBuffer((__gm__ float*)operands.final);
 
         const uint32_t tile = kTileRows * columns_;
         pipe.InitBuffer(products_, 2, tile * sizeof(float));
-        pipe.InitBuffer(bases_, kScanLanes,
-                        tile * (BaseIsFloat() ? sizeof(float) : sizeof(bfloat16_t)));
+        pipe.InitBuffer(bases_, kScanLanes, tile * (BaseIsFloat() ? sizeof(float) : sizeof(T)));
         pipe.InitBuffer(gates_, kScanLanes, kStateRows * sizeof(float));
-        pipe.InitBuffer(outputs_, 2, kStateRows * columns_ * sizeof(bfloat16_t));
+        pipe.InitBuffer(outputs_, 2, kStateRows * columns_ * sizeof(T));
         pipe.InitBuffer(y_, tile * sizeof(float));
         pipe.InitBuffer(decay_, kStateRows * kBlockFloats * sizeof(float));
         pipe.InitBuffer(states_, kScanLanes * kStateRows * columns_ * sizeof(float));
@@ -70,7 +69,7 @@ private:
     }
 
     // ------------------------------------------------------------------ entering a chunk
-    // State to bf16 for the cube core (and, in the scans proper, as the output h or dh); the loads
+    // State to T for the cube core (and, in the scans proper, as the output h or dh); the loads
     // that do not depend on the scan.
     __aicore__ inline void Begin(uint32_t lane, const ScanItem& item) {
         if (item.first) {
@@ -108,24 +107,24 @@ private:
     __aicore__ inline bool BaseIsFloat() const {
         return !kBackward && !kSummary && tiling_->baseIsFloat != 0;
     }
-    template <typename T>
-    __aicore__ inline void LoadBase(const AscendC::GlobalTensor<T>& source, uint32_t rows) {
-        AscendC::LocalTensor<T> base = bases_.template AllocTensor<T>();
-        AscendC::DataCopyPad(base, source, RowsIn<T>(rows, kValueDim),
-                             AscendC::DataCopyPadExtParams<T>());
+    template <typename E>
+    __aicore__ inline void LoadBase(const AscendC::GlobalTensor<E>& source, uint32_t rows) {
+        AscendC::LocalTensor<E> base = bases_.template AllocTensor<E>();
+        AscendC::DataCopyPad(base, source, RowsIn<E>(rows, kValueDim),
+                             AscendC::DataCopyPadExtParams<E>());
         bases_.EnQue(base);
     }
 
     __aicore__ inline void StoreChunkState(uint32_t lane, const ScanItem& item) {
         const uint32_t count = kStateRows * columns_;
-        AscendC::LocalTensor<bfloat16_t> out = outputs_.template AllocTensor<bfloat16_t>();
+        AscendC::LocalTensor<T> out = outputs_.template AllocTensor<T>();
         if (!memory_.ChunkVFirst()) {
             AscendC::Cast(out, State(lane), AscendC::RoundMode::CAST_RINT, count);
             StoreRows(memory_.State(item, lane)[keyRow_ * memory_.StatePitch()], out, kStateRows,
                       memory_.StatePitch());
             return;
         }
-        AscendC::LocalTensor<bfloat16_t> rounded = y_.template Get<bfloat16_t>();
+        AscendC::LocalTensor<T> rounded = y_.template Get<T>();
         AscendC::Cast(rounded, State(lane), AscendC::RoundMode::CAST_RINT, count);
         AscendC::PipeBarrier<PIPE_V>();
         TransposeTile(out, kStateRows, rounded, columns_, kStateRows, columns_);
@@ -133,12 +132,12 @@ private:
         StoreKeys(memory_.State(item, lane)[keyRow_], out);
     }
 
-    // What bf16 left of the state, in the same order, half of this AIV's rows at a time.
+    // What rounding left of the state, in the same order, half of this AIV's rows at a time.
     __aicore__ inline void StoreChunkStateLow(uint32_t lane, const ScanItem& item) {
         const bool vFirst = memory_.ChunkVFirst();
         const uint32_t count = kTileRows * columns_;
-        AscendC::LocalTensor<bfloat16_t> out = outputs_.template AllocTensor<bfloat16_t>();
-        AscendC::LocalTensor<bfloat16_t> rounded = products_.template AllocTensor<bfloat16_t>();
+        AscendC::LocalTensor<T> out = outputs_.template AllocTensor<T>();
+        AscendC::LocalTensor<T> rounded = products_.template AllocTensor<T>();
         AscendC::LocalTensor<float> rest = y_.template Get<float>();
         for (uint32_t row = 0; row < kStateRows; row += kTileRows) {
             const AscendC::LocalTensor<float> state = State(lane)[row * columns_];
@@ -156,7 +155,7 @@ private:
             AscendC::PipeBarrier<PIPE_V>();
         }
         products_.FreeTensor(rounded);
-        const AscendC::GlobalTensor<bfloat16_t> target = memory_.StateLow(item);
+        const AscendC::GlobalTensor<T> target = memory_.StateLow(item);
         if (!vFirst) {
             StoreRows(target[keyRow_ * memory_.StatePitch()], out, kStateRows,
                       memory_.StatePitch());
@@ -168,7 +167,7 @@ private:
     // rest = exact - rounded
     __aicore__ inline void Rest(const AscendC::LocalTensor<float>& rest,
                                 const AscendC::LocalTensor<float>& exact,
-                                const AscendC::LocalTensor<bfloat16_t>& rounded, uint32_t count) {
+                                const AscendC::LocalTensor<T>& rounded, uint32_t count) {
         AscendC::Cast(rest, rounded, AscendC::RoundMode::CAST_NONE, count);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Sub(rest, exact, rest, count);
@@ -186,7 +185,7 @@ private:
                 AscendC::Adds(y, base, 0.0f, count);
                 bases_.FreeTensor(base);
             } else {
-                AscendC::LocalTensor<bfloat16_t> base = bases_.template DeQue<bfloat16_t>();
+                AscendC::LocalTensor<T> base = bases_.template DeQue<T>();
                 AscendC::Cast(y, base, AscendC::RoundMode::CAST_NONE, count);
                 bases_.FreeTensor(base);
             }
@@ -196,7 +195,7 @@ private:
             ScanProjectedReady::Wait();
         }
         if (rows > 0) {
-            AscendC::LocalTensor<bfloat16_t> out = outputs_.template AllocTensor<bfloat16_t>();
+            AscendC::LocalTensor<T> out = outputs_.template AllocTensor<T>();
             if (item.projects) {
                 AddProduct(y, LoadProduct(memory_.Projected(lane)[FirstTileRow() * columns_], rows),
                            count, item.identity);
@@ -215,14 +214,13 @@ private:
         }
     }
 
-    // What bf16 left of y, for the update alone.
+    // What rounding left of y, for the update alone.
     __aicore__ inline void StoreRowsLow(uint32_t lane, const AscendC::LocalTensor<float>& y,
-                                        const AscendC::LocalTensor<bfloat16_t>& rounded,
-                                        uint32_t rows) {
+                                        const AscendC::LocalTensor<T>& rounded, uint32_t rows) {
         const uint32_t count = rows * columns_;
         AscendC::LocalTensor<float> rest = products_.template AllocTensor<float>();
         Rest(rest, y, rounded, count);
-        AscendC::LocalTensor<bfloat16_t> low = outputs_.template AllocTensor<bfloat16_t>();
+        AscendC::LocalTensor<T> low = outputs_.template AllocTensor<T>();
         AscendC::Cast(low, rest, AscendC::RoundMode::CAST_RINT, count);
         products_.FreeTensor(rest);
         StoreRows(memory_.RowsLow(lane)[FirstTileRow() * columns_], low, rows, columns_);
@@ -351,12 +349,12 @@ private:
             return;
         }
         for (uint32_t row = 0; row < kStateRows; row += kTileRows) {
-            AscendC::LocalTensor<bfloat16_t> tile = products_.template AllocTensor<bfloat16_t>();
-            AscendC::DataCopyPad(tile, initialBf16_[first + row * kValueDim],
-                                 RowsIn<bfloat16_t>(kTileRows, kValueDim),
-                                 AscendC::DataCopyPadExtParams<bfloat16_t>());
+            AscendC::LocalTensor<T> tile = products_.template AllocTensor<T>();
+            AscendC::DataCopyPad(tile, initialIo_[first + row * kValueDim],
+                                 RowsIn<T>(kTileRows, kValueDim),
+                                 AscendC::DataCopyPadExtParams<T>());
             products_.EnQue(tile);
-            tile = products_.template DeQue<bfloat16_t>();
+            tile = products_.template DeQue<T>();
             AscendC::Cast(state[row * columns_], tile, AscendC::RoundMode::CAST_NONE,
                           kTileRows * columns_);
             products_.FreeTensor(tile);
@@ -379,12 +377,11 @@ private:
                 products_.FreeTensor(tile);
                 continue;
             }
-            AscendC::LocalTensor<bfloat16_t> tile = products_.template AllocTensor<bfloat16_t>();
-            AscendC::DataCopyPad(tile, initialBf16_[first + row * kKeyDim],
-                                 KeysIn<bfloat16_t>(half),
-                                 AscendC::DataCopyPadExtParams<bfloat16_t>());
+            AscendC::LocalTensor<T> tile = products_.template AllocTensor<T>();
+            AscendC::DataCopyPad(tile, initialIo_[first + row * kKeyDim], KeysIn<T>(half),
+                                 AscendC::DataCopyPadExtParams<T>());
             products_.EnQue(tile);
-            tile = products_.template DeQue<bfloat16_t>();
+            tile = products_.template DeQue<T>();
             AscendC::LocalTensor<float> wide = y_.template Get<float>();
             AscendC::Cast(wide, tile, AscendC::RoundMode::CAST_NONE, half * kStateRows);
             products_.FreeTensor(tile);
@@ -434,27 +431,27 @@ private:
         return item.rows - first < kTileRows ? item.rows - first : kTileRows;
     }
 
-    template <typename T>
+    template <typename E>
     __aicore__ inline AscendC::DataCopyExtParams RowsIn(uint32_t rows, uint32_t pitch) const {
-        return AscendC::DataCopyExtParams(static_cast<uint16_t>(rows), columns_ * sizeof(T),
-                                          (pitch - columns_) * sizeof(T), 0, 0);
+        return AscendC::DataCopyExtParams(static_cast<uint16_t>(rows), columns_ * sizeof(E),
+                                          (pitch - columns_) * sizeof(E), 0, 0);
     }
-    template <typename T>
+    template <typename E>
     __aicore__ inline AscendC::DataCopyExtParams RowsOut(uint32_t rows, uint32_t pitch) const {
-        return AscendC::DataCopyExtParams(static_cast<uint16_t>(rows), columns_ * sizeof(T), 0,
-                                          (pitch - columns_) * sizeof(T), 0);
+        return AscendC::DataCopyExtParams(static_cast<uint16_t>(rows), columns_ * sizeof(E), 0,
+                                          (pitch - columns_) * sizeof(E), 0);
     }
 
     // This AIV's keys of some V rows of a state [V,K].
-    template <typename T>
+    template <typename E>
     __aicore__ inline AscendC::DataCopyExtParams KeysIn(uint32_t rows) const {
-        return AscendC::DataCopyExtParams(static_cast<uint16_t>(rows), kStateRows * sizeof(T),
-                                          (kKeyDim - kStateRows) * sizeof(T), 0, 0);
+        return AscendC::DataCopyExtParams(static_cast<uint16_t>(rows), kStateRows * sizeof(E),
+                                          (kKeyDim - kStateRows) * sizeof(E), 0, 0);
     }
-    template <typename T>
+    template <typename E>
     __aicore__ inline AscendC::DataCopyExtParams KeysOut(uint32_t rows) const {
-        return AscendC::DataCopyExtParams(static_cast<uint16_t>(rows), kStateRows * sizeof(T), 0,
-                                          (kKeyDim - kStateRows) * sizeof(T), 0);
+        return AscendC::DataCopyExtParams(static_cast<uint16_t>(rows), kStateRows * sizeof(E), 0,
+                                          (kKeyDim - kStateRows) * sizeof(E), 0);
     }
 
     // Contiguous fp32 rows from workspace; the caller frees the tile.
@@ -466,36 +463,36 @@ private:
         return products_.template DeQue<float>();
     }
 
-    __aicore__ inline void StoreRows(const AscendC::GlobalTensor<bfloat16_t>& target,
-                                     AscendC::LocalTensor<bfloat16_t>& rowsTile, uint32_t rows,
+    __aicore__ inline void StoreRows(const AscendC::GlobalTensor<T>& target,
+                                     AscendC::LocalTensor<T>& rowsTile, uint32_t rows,
                                      uint32_t pitch) {
         outputs_.EnQue(rowsTile);
-        rowsTile = outputs_.template DeQue<bfloat16_t>();
-        AscendC::DataCopyPad(target, rowsTile, RowsOut<bfloat16_t>(rows, pitch));
+        rowsTile = outputs_.template DeQue<T>();
+        AscendC::DataCopyPad(target, rowsTile, RowsOut<T>(rows, pitch));
         outputs_.FreeTensor(rowsTile);
     }
 
-    // A bf16 state's V rows of this AIV's keys.
-    __aicore__ inline void StoreKeys(const AscendC::GlobalTensor<bfloat16_t>& target,
-                                     AscendC::LocalTensor<bfloat16_t>& keys) {
+    // A rounded state's V rows of this AIV's keys.
+    __aicore__ inline void StoreKeys(const AscendC::GlobalTensor<T>& target,
+                                     AscendC::LocalTensor<T>& keys) {
         outputs_.EnQue(keys);
-        keys = outputs_.template DeQue<bfloat16_t>();
-        AscendC::DataCopyPad(target, keys, KeysOut<bfloat16_t>(columns_));
+        keys = outputs_.template DeQue<T>();
+        AscendC::DataCopyPad(target, keys, KeysOut<T>(columns_));
         outputs_.FreeTensor(keys);
     }
 
     const StateScanTiling* tiling_ = nullptr;
-    ScanMemory<kBackward, kSummary> memory_;
+    ScanMemory<T, kBackward, kSummary> memory_;
     ScanWalker<kBackward, kSummary> walk_[kScanLanes];
     bool pending_[kScanLanes] = {false, false};
     uint32_t queries_[kScanLanes] = {0, 0};
     uint32_t columns_ = 0;
     uint32_t keyRow_ = 0;  // first of this AIV's rows of the state
-    AscendC::GlobalTensor<bfloat16_t> base_;
+    AscendC::GlobalTensor<T> base_;
     AscendC::GlobalTensor<float> baseFp32_;
     AscendC::GlobalTensor<float> gk_;
     AscendC::GlobalTensor<float> initialFp32_;
-    AscendC::GlobalTensor<bfloat16_t> initialBf16_;
+    AscendC::GlobalTensor<T> initialIo_;
     AscendC::GlobalTensor<float> final_;
     AscendC::TQue<AscendC::TPosition::VECIN, 2> products_;
     AscendC::TQue<AscendC::TPosition::VECIN, kScanLanes> bases_;

@@ -21,21 +21,22 @@ using ScanRowsReady = VectorToCubeFlag<2>;
 using ScanUpdatedReady = CubeToVectorFlag<3>;
 using ScanQueryReady = CubeToVectorFlag<4>;
 
-// All global operands of a scan. `project` and `update` are w and kg, or kg and w.
+// All global operands of a scan; io is the type of q, k and v. `project` and `update` are w and kg,
+// or kg and w.
 struct StateScanOperands {
-    GM_ADDR project;  // P  bf16 [B,Hv,T,K]
-    GM_ADDR update;   // U  bf16 [B,Hv,T,K]
-    GM_ADDR keyLow;   // what bf16 left of kg  bf16 [B,Hv,T,K], precise
-    GM_ADDR base;     // u or dv  bf16 [B,Hv,T,V]; u also fp32
+    GM_ADDR project;  // P  io [B,Hv,T,K]
+    GM_ADDR update;   // U  io [B,Hv,T,K]
+    GM_ADDR keyLow;   // what rounding left of kg  io [B,Hv,T,K], precise
+    GM_ADDR base;     // u or dv  io [B,Hv,T,V]; u also fp32
     GM_ADDR gk;       // fp32 [B,Hv,T,K]
-    GM_ADDR query;    // qg bf16 [B,Hv,T,K], backward
-    GM_ADDR grad;     // d_o bf16, gradLayout, backward
-    GM_ADDR initial;  // [N,Hv,K,V] fp32 or bf16; [N,Hv,V,K] with stateVFirst
+    GM_ADDR query;    // qg io [B,Hv,T,K], backward
+    GM_ADDR grad;     // d_o io, gradLayout, backward
+    GM_ADDR initial;  // [N,Hv,K,V] fp32 or io; [N,Hv,V,K] with stateVFirst
     GM_ADDR cuSeqlens;
     GM_ADDR chunkIndices;  // not for the summaries, which have no chunk slots
-    GM_ADDR states;        // h or dh  bf16 [B,Nc,Hv,K,V]; h [B,Nc,Hv,V,K] with stateVFirst
-    GM_ADDR statesLow;     // what bf16 left of them, as states, precise
-    GM_ADDR rows;          // v_new or dv_scan  bf16 [B,Hv,T,V]
+    GM_ADDR states;        // h or dh  io [B,Nc,Hv,K,V]; h [B,Nc,Hv,V,K] with stateVFirst
+    GM_ADDR statesLow;     // what rounding left of them, as states, precise
+    GM_ADDR rows;          // v_new or dv_scan  io [B,Hv,T,V]
     GM_ADDR final;         // as initial, fp32; or a summary [N,Hv,K,V+K]
     GM_ADDR workspace;
 };
@@ -119,7 +120,7 @@ private:
 };
 
 // Offsets that both sides compute.
-template <bool kBackward, bool kSummary>
+template <typename T, bool kBackward, bool kSummary>
 class ScanMemory {
 public:
     __aicore__ inline ScanMemory() {}
@@ -129,14 +130,14 @@ public:
         const int64_t lanes = BlockOfCore() * kScanLanes;
         index_ = ChunkIndex(tiling->geometry, operands.cuSeqlens, operands.chunkIndices);
         workspace_ = operands.workspace + lanes * tiling->laneBytes;
-        states_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.states);
-        statesLow_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.statesLow);
-        rows_.SetGlobalBuffer((__gm__ bfloat16_t*)operands.rows);
+        states_.SetGlobalBuffer((__gm__ T*)operands.states);
+        statesLow_.SetGlobalBuffer((__gm__ T*)operands.statesLow);
+        rows_.SetGlobalBuffer((__gm__ T*)operands.rows);
     }
 
     __aicore__ inline uint32_t Columns() const { return columns_; }
     __aicore__ inline const ChunkIndex& Index() const { return index_; }
-    // Whether states, y and kg are sums of two bf16 numbers wherever a product takes them. Only
+    // Whether states, y and kg are sums of two numbers wherever a product takes them. Only
     // v_new of the two y: dv_scan does not need it.
     __aicore__ inline bool Precise() const { return !kSummary && tiling_->precise != 0; }
     __aicore__ inline bool PreciseRows() const { return !kBackward && Precise(); }
@@ -164,30 +165,28 @@ public:
                (item.identity ? kValueDim : 0) + item.column;
     }
 
-    // bf16 state before (backward: after) the chunk, rows at StatePitch(); ChunkVFirst: rows of V
-    // at kKeyDim.
-    __aicore__ inline AscendC::GlobalTensor<bfloat16_t> State(const ScanItem& item,
-                                                              uint32_t lane) const {
+    // Rounded state before (backward: after) the chunk, rows at StatePitch(); ChunkVFirst: rows of
+    // V at kKeyDim.
+    __aicore__ inline AscendC::GlobalTensor<T> State(const ScanItem& item, uint32_t lane) const {
         if constexpr (kSummary) {
-            return Part<bfloat16_t>(lane, 4 * (kChunkRows + kKeyDim) + QueryBytes());
+            return Part<T>(lane, 4 * (kChunkRows + kKeyDim) + QueryBytes());
         }
         return states_[ChunkState(item)];
     }
-    // What bf16 left of it, in the same order.
-    __aicore__ inline AscendC::GlobalTensor<bfloat16_t> StateLow(const ScanItem& item) const {
+    // What rounding left of it, in the same order.
+    __aicore__ inline AscendC::GlobalTensor<T> StateLow(const ScanItem& item) const {
         return statesLow_[ChunkState(item)];
     }
-    // bf16 y of the chunk, rows at StatePitch().
-    __aicore__ inline AscendC::GlobalTensor<bfloat16_t> Rows(const ScanItem& item,
-                                                             uint32_t lane) const {
+    // Rounded y of the chunk, rows at StatePitch().
+    __aicore__ inline AscendC::GlobalTensor<T> Rows(const ScanItem& item, uint32_t lane) const {
         if constexpr (kSummary) {
-            return Part<bfloat16_t>(lane, 4 * (kChunkRows + kKeyDim) + QueryBytes() + 2 * kKeyDim);
+            return Part<T>(lane, 4 * (kChunkRows + kKeyDim) + QueryBytes() + 2 * kKeyDim);
         }
         return rows_[ValueRows(item)];
     }
-    // What bf16 left of it, rows at Columns(). Not beside a summary, whose states are here.
-    __aicore__ inline AscendC::GlobalTensor<bfloat16_t> RowsLow(uint32_t lane) const {
-        return Part<bfloat16_t>(lane, 4 * (kChunkRows + kKeyDim) + QueryBytes());
+    // What rounding left of it, rows at Columns(). Not beside a summary, whose states are here.
+    __aicore__ inline AscendC::GlobalTensor<T> RowsLow(uint32_t lane) const {
+        return Part<T>(lane, 4 * (kChunkRows + kKeyDim) + QueryBytes());
     }
     __aicore__ inline uint32_t StatePitch() const { return kSummary ? columns_ : kValueDim; }
 
@@ -210,11 +209,11 @@ private:
         return index_.ChunkStateOffset(item.place, kKeyDim, kValueDim) +
                (ChunkVFirst() ? item.column * kKeyDim : item.column);
     }
-    template <typename T>
-    __aicore__ inline AscendC::GlobalTensor<T> Part(uint32_t lane, int64_t bytesPerColumn) const {
-        AscendC::GlobalTensor<T> part;
+    template <typename E>
+    __aicore__ inline AscendC::GlobalTensor<E> Part(uint32_t lane, int64_t bytesPerColumn) const {
+        AscendC::GlobalTensor<E> part;
         part.SetGlobalBuffer(
-            (__gm__ T*)(workspace_ + lane * tiling_->laneBytes + bytesPerColumn * columns_));
+            (__gm__ E*)(workspace_ + lane * tiling_->laneBytes + bytesPerColumn * columns_));
         return part;
     }
 
@@ -222,9 +221,9 @@ private:
     ChunkIndex index_;
     uint32_t columns_ = 0;
     GM_ADDR workspace_ = nullptr;
-    AscendC::GlobalTensor<bfloat16_t> states_;
-    AscendC::GlobalTensor<bfloat16_t> statesLow_;
-    AscendC::GlobalTensor<bfloat16_t> rows_;
+    AscendC::GlobalTensor<T> states_;
+    AscendC::GlobalTensor<T> statesLow_;
+    AscendC::GlobalTensor<T> rows_;
 };
 
 }  // namespace kda

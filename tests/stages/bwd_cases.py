@@ -8,18 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from tests.support import inputs, reference
-from tests.support.bfloat16 import round_bf16, to_bf16
+from tests.support.io_types import BFLOAT16, IoType
 
-BF16_CACHES = ("aqk", "akk", "kg", "w", "u", "qg", "qg_scaled", "q_hat", "k_hat", "h", "v_new")
+IO_CACHES = ("aqk", "akk", "kg", "w", "u", "qg", "qg_scaled", "q_hat", "k_hat", "h", "v_new")
 FP32_CACHES = ("gk", "q_rstd", "k_rstd", "beta_eff")
 
 
 @dataclass
 class BwdCase:
-    """`x` is the chain's input; `cache` holds float32 arrays, bf16 values where bf16 is stored."""
+    """`x` is the chain's input; `cache` holds float32 arrays, values of `io` where io is stored."""
 
     x: inputs.Inputs
     cache: dict
+    io: IoType = BFLOAT16
 
     @property
     def shape(self):
@@ -30,11 +31,11 @@ class BwdCase:
         return self.x.k.shape[1]
 
 
-def make(seed, **options):
+def make(seed, io=BFLOAT16, **options):
     """An inputs.make_inputs case with the caches of stages 1, 3, 5 and 7."""
-    x = inputs.make_inputs(seed, **options)
+    x = inputs.make_inputs(seed, io=io, **options)
     _, _, exact = x.forward()
-    cache = {name: round_bf16(exact[name]) for name in BF16_CACHES}
+    cache = {name: io.round(exact[name]) for name in IO_CACHES}
     for name in FP32_CACHES:
         cache[name] = None if exact[name] is None else np.asarray(exact[name], np.float32)
     d_o = np.zeros_like(x.v) if x.d_o is None else x.d_o
@@ -47,7 +48,7 @@ def make(seed, **options):
         cache["kg"],
         cache["w"],
         d_o,
-        round_bf16(dv_local),
+        io.round(dv_local),
         x.scale,
         gk=cache["gk"],
         h0=x.initial_state,
@@ -56,13 +57,13 @@ def make(seed, **options):
         use_exp2=x.options.get("use_exp2", True),
     )
     cache.update(
-        dv_local=round_bf16(dv_local),
+        dv_local=io.round(dv_local),
         d_aqk=np.asarray(d_aqk, np.float32),
         dq_raw=np.asarray(dq_raw, np.float32),
-        dh=round_bf16(dh),
-        dv_scan=round_bf16(dv_scan),
+        dh=io.round(dh),
+        dv_scan=io.round(dv_scan),
     )
-    return BwdCase(x, cache)
+    return BwdCase(x, cache, io)
 
 
 def exact_v_new(case):
@@ -86,8 +87,12 @@ def placed(x, layout):
     return np.ascontiguousarray(np.swapaxes(x, 1, 2) if layout == "BSND" else x)
 
 
+def placed_io(x, io, layout="BNSD"):
+    return io.array(placed(x, layout))
+
+
 def placed_bf16(x, layout="BNSD"):
-    return to_bf16(placed(x, layout))
+    return placed_io(x, BFLOAT16, layout)
 
 
 def chunk_rows(tokens, chunk=64):

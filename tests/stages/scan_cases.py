@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tests.support import inputs, reference
-from tests.support.bfloat16 import round_bf16, to_bf16
+from tests.support.io_types import BFLOAT16, IoType
 
 K, V, C = 128, 128, 64
 
 
 @dataclass
 class ScanCase:
-    """float32 arrays; those that the stages take as bf16 hold bf16 values."""
+    """float32 arrays; those that the stages take as `io` hold its values."""
 
     kg: np.ndarray
     w: np.ndarray
@@ -25,16 +25,17 @@ class ScanCase:
     dv: np.ndarray
     state: np.ndarray  # an initial or upstream state of every sequence
     scale: float
+    io: IoType = BFLOAT16
 
     @property
     def shape(self):
         return self.kg.shape[:3]
 
 
-def make(seed, batch=1, tokens=65, heads=2, decay="medium"):
-    x = inputs.make_inputs(seed, batch, tokens, heads, decay=decay, initial_state=True)
+def make(seed, batch=1, tokens=65, heads=2, decay="medium", io=BFLOAT16):
+    x = inputs.make_inputs(seed, batch, tokens, heads, decay=decay, initial_state=True, io=io)
     _, _, cache = x.forward()
-    rounded = {name: round_bf16(cache[name]) for name in ("kg", "w", "u", "qg", "aqk")}
+    rounded = {name: io.round(cache[name]) for name in ("kg", "w", "u", "qg", "aqk")}
     _, dv, _ = reference.bwd_prepare(
         rounded["aqk"], cache["v_new"], x.d_o, cache["h"], scale=x.scale
     )
@@ -45,24 +46,26 @@ def make(seed, batch=1, tokens=65, heads=2, decay="medium"):
         gk=np.asarray(cache["gk"], np.float32),
         qg=rounded["qg"],
         d_o=np.asarray(x.d_o, np.float32),
-        dv=round_bf16(dv),
+        dv=io.round(dv),
         state=np.asarray(x.initial_state, np.float32),
         scale=x.scale,
+        io=io,
     )
 
 
-def draw(seed, batch=1, tokens=65, heads=2):
+def draw(seed, batch=1, tokens=65, heads=2, io=BFLOAT16):
     """Plain random operands of about the right size: for tests that need many heads, not a real
     forward behind them."""
     rng = np.random.default_rng(seed)
 
     def normal(*shape, size=0.05):
-        return round_bf16(size * rng.standard_normal(shape, np.float32))
+        return io.round(size * rng.standard_normal(shape, np.float32))
 
     rows = (batch, heads, tokens, 128)
     kg, w, u, qg, d_o, dv = (normal(*rows) for _ in range(6))
     gk = -np.abs(rng.standard_normal(rows, np.float32))
-    return ScanCase(kg, w, u, gk, qg, d_o, dv, normal(batch, heads, 128, 128, size=1.0), 0.125)
+    state = normal(batch, heads, 128, 128, size=1.0)
+    return ScanCase(kg, w, u, gk, qg, d_o, dv, state, 0.125, io)
 
 
 def empty(batch, heads):
@@ -72,9 +75,9 @@ def empty(batch, heads):
     return ScanCase(none, none, none, none, none, none, none, state, 1.0)
 
 
-def bf16(case, *names):
-    """Stage arguments by name, as bf16."""
-    return [to_bf16(getattr(case, name)) for name in names]
+def stored(case, *names):
+    """Stage arguments by name, as the case's io."""
+    return [case.io.array(getattr(case, name)) for name in names]
 
 
 def rows(tokens):

@@ -8,7 +8,6 @@ import pytest
 from tests.stages import scan_cases, stage_runs
 from tests.support import reference
 from tests.support.aclnn import AclnnError
-from tests.support.bfloat16 import to_bf16
 from tests.support.metrics import check_all
 
 OP = "ChunkKdaBwdDhu"
@@ -18,12 +17,12 @@ LIMITS = {"dh": 4.6e-3, "dv_scan": 5e-3, "dh0": 3.5e-3}  # twice the measured
 def arguments(case, dht=None, with_h0=True, layout="BNSD", **attributes):
     batch, heads, tokens = case.shape
     state = (batch, heads, 128, 128)
-    q, k, w, dv = scan_cases.bf16(case, "qg", "kg", "w", "dv")
+    q, k, w, dv = scan_cases.stored(case, "qg", "kg", "w", "dv")
     return dict(
         q=q,
         k=k,
         w=w,
-        d_o=to_bf16(reference.from_head_major(case.d_o, layout)),
+        d_o=case.io.array(reference.from_head_major(case.d_o, layout)),
         dv=dv,
         gk=case.gk,
         h0=case.state if with_h0 else None,
@@ -48,21 +47,23 @@ def check(results, case, dht=None, **options):
     )  # fmt: skip
     got = {name: results.f32(name) for name in results}
     want = {"dh": dh, "dh0": dh0, "dv_scan": dv_scan}
-    return check_all(got, {name: want[name] for name in got}, LIMITS)
+    return check_all(got, {name: want[name] for name in got}, stage_runs.limits(LIMITS, case.io))
 
 
 @pytest.mark.parametrize("tokens", stage_runs.TOKENS)
 @pytest.mark.parametrize("layout", ["BNSD", "BSND"])
-def test_against_float64(lib, tokens, layout):
-    case = scan_cases.make(tokens, batch=2, tokens=tokens, heads=3)
+@stage_runs.IO
+def test_against_float64(lib, tokens, layout, io):
+    case = scan_cases.make(tokens, batch=2, tokens=tokens, heads=3, io=io)
     for dht in (None, case.state):
         check(lib.call(OP, **arguments(case, dht, layout=layout)), case, dht)
         check(lib.call(OP, **arguments(case, dht, False, layout)), case, dht)
 
 
 @pytest.mark.parametrize("decay", ["lasting", "medium", "strong", "mixed"])
-def test_decays(lib, decay):
-    case = scan_cases.make(3, tokens=1000, heads=2, decay=decay)
+@stage_runs.IO
+def test_decays(lib, decay, io):
+    case = scan_cases.make(3, tokens=1000, heads=2, decay=decay, io=io)
     check(lib.call(OP, **arguments(case, case.state)), case, case.state)
 
 
@@ -78,9 +79,10 @@ def test_row_pitch_beyond_16_bits(lib):
     check(lib.call(OP, **arguments(case, layout="BSND")), case)
 
 
-def test_bf16_dht_and_h0(lib):
-    case = scan_cases.make(4, tokens=100)
-    dht = to_bf16(case.state)
+@stage_runs.IO
+def test_dht_and_h0_as_io(lib, io):
+    case = scan_cases.make(4, tokens=100, io=io)
+    dht = io.array(case.state)
     given = arguments(case, dht)
     given["h0"] = dht
     check(lib.call(OP, **given), case, dht.astype(np.float32))
@@ -147,6 +149,7 @@ def test_refusals(lib):
         ({"layout": "HELLO"}, "layout: expected one of BNSD, BSND, NTD, TND, got 'HELLO'"),
         ({"layout": "BSND"}, "d_o: expected shape [1, 10, 2, 128]"),
         ({"h0": None}, "dh0"),
+        ({"d_o": np.float16(case.d_o)}, "no supported combination of the op definition's columns"),
         (
             {"cu_seqlens": [0, 10]},
             "chunk_indices: expected 1 pairs (the chunks of cu_seqlens), got none",

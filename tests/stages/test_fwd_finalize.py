@@ -5,27 +5,29 @@
 import numpy as np
 import pytest
 
+from tests.stages import stage_runs
 from tests.support import metrics, reference
 from tests.support.aclnn import AclnnError
-from tests.support.bfloat16 import BF16, to_bf16
+from tests.support.bfloat16 import BF16
+from tests.support.io_types import BFLOAT16
 
 OP = "ChunkKdaFwdFinalize"
 KERNEL = "chunk_kda_fwd_finalize"
 TOKENS = (1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 200)
-LIMIT = 4e-3  # one rounding to bf16; twice what was measured
+LIMITS = {"o": 4e-3}  # one rounding to bf16; twice what was measured
 
 
-def make(tokens, batch=2, heads=3, seed=None):
+def make(tokens, batch=2, heads=3, seed=None, io=BFLOAT16):
     rng = np.random.default_rng(seed)
     chunks = -(-tokens // 64)
     aqk = rng.standard_normal((batch, heads, tokens, 64))
     for start in range(0, tokens, 64):
         aqk[:, :, start : start + 64] = np.tril(aqk[:, :, start : start + 64])
     return {
-        "qg_scaled": to_bf16(rng.standard_normal((batch, heads, tokens, 128))),
-        "aqk": to_bf16(aqk),
-        "v_new": to_bf16(rng.standard_normal((batch, heads, tokens, 128))),
-        "h": to_bf16(rng.standard_normal((batch, chunks, heads, 128, 128))),
+        "qg_scaled": io.array(rng.standard_normal((batch, heads, tokens, 128))),
+        "aqk": io.array(aqk),
+        "v_new": io.array(rng.standard_normal((batch, heads, tokens, 128))),
+        "h": io.array(rng.standard_normal((batch, chunks, heads, 128, 128))),
     }
 
 
@@ -43,11 +45,12 @@ def expected(case):
 
 @pytest.mark.parametrize("tokens", TOKENS)
 @pytest.mark.parametrize("layout", ("BSND", "BNSD"))
-def test_lengths(lib, tokens, layout):
-    case = make(tokens)
-    result = metrics.compare("o", run(lib, case, layout), expected(case), LIMIT)
-    print(result)
-    assert result.passed, str(result)
+@stage_runs.IO
+def test_lengths(lib, tokens, layout, io):
+    case = make(tokens, io=io)
+    limits = stage_runs.limits(LIMITS, io)
+    for result in metrics.check_all({"o": run(lib, case, layout)}, {"o": expected(case)}, limits):
+        print(result)
 
 
 def test_no_tokens(lib):
@@ -95,6 +98,7 @@ def test_counters(lib):
         ({"output_layout": "TND"}, "qg_scaled: expected 3 dimensions .as layouts NTD and TND"),
         ({"cu_seqlens": [0, 65]}, "cu_seqlens"),
         ({"h": np.zeros((2, 1, 3, 128, 128), BF16)}, "h"),
+        ({"h": np.zeros((2, 2, 3, 128, 128), np.float16)}, "no supported combination"),
         ({"aqk": np.zeros((2, 3, 65, 32), BF16)}, "aqk"),
     ),
 )
@@ -102,4 +106,4 @@ def test_refusals(lib, change, message):
     case = make(65)
     with pytest.raises(AclnnError, match=message):
         run(lib, case, **change)
-    assert metrics.compare("o", run(lib, case), expected(case), LIMIT).passed
+    assert metrics.compare("o", run(lib, case), expected(case), LIMITS["o"]).passed

@@ -19,7 +19,7 @@ def arguments(case, initial=None, final=True, **attributes):
     batch, heads, tokens = case.shape
     chunks = reference.chunk_count(tokens)
     state = (batch, heads, 128, 128)
-    k, w, u = scan_cases.bf16(case, "kg", "w", "u")
+    k, w, u = scan_cases.stored(case, "kg", "w", "u")
     return dict(
         k=k,
         w=w,
@@ -42,21 +42,23 @@ def check(results, case, initial=None, **options):
     )
     got = {name: results.f32(name) for name in results}
     want = {"h": h, "v_new": v_new, "final_state": final}
-    return check_all(got, {name: want[name] for name in got}, LIMITS)
+    return check_all(got, {name: want[name] for name in got}, stage_runs.limits(LIMITS, case.io))
 
 
 @pytest.mark.parametrize("tokens", stage_runs.TOKENS)
 @pytest.mark.parametrize("with_state", [False, True])
-def test_against_float64(lib, tokens, with_state):
-    case = scan_cases.make(tokens, batch=2, tokens=tokens, heads=3)
+@stage_runs.IO
+def test_against_float64(lib, tokens, with_state, io):
+    case = scan_cases.make(tokens, batch=2, tokens=tokens, heads=3, io=io)
     initial = case.state if with_state else None
     check(lib.call(OP, **arguments(case, initial)), case, initial)
     check(lib.call(OP, **arguments(case, initial, final=False)), case, initial)
 
 
 @pytest.mark.parametrize("decay", ["lasting", "medium", "strong", "mixed"])
-def test_decays(lib, decay):
-    case = scan_cases.make(3, tokens=1000, heads=2, decay=decay)
+@stage_runs.IO
+def test_decays(lib, decay, io):
+    case = scan_cases.make(3, tokens=1000, heads=2, decay=decay, io=io)
     check(lib.call(OP, **arguments(case, case.state)), case, case.state)
 
 
@@ -66,9 +68,10 @@ def test_slicings(lib, heads):
     check(lib.call(OP, **arguments(case)), case)
 
 
-def test_bf16_initial_state(lib):
-    case = scan_cases.make(4, tokens=100)
-    initial = to_bf16(case.state)
+@stage_runs.IO
+def test_initial_state_as_io(lib, io):
+    case = scan_cases.make(4, tokens=100, io=io)
+    initial = io.array(case.state)
     check(lib.call(OP, **arguments(case, initial)), case, initial.astype(np.float32))
 
 
@@ -122,6 +125,7 @@ def test_counters(lib, tokens, with_state, final):
 def test_refusals(lib):
     case = scan_cases.draw(10, tokens=10)
     good = arguments(case)
+    mixed = "no supported combination of the op definition's columns"
     wrong_w = {"w": to_bf16(np.zeros((1, 2, 11, 128)))}
     for change, message in [
         (wrong_w, "w: expected shape [1, 2, 10, 128], got [1, 2, 11, 128]"),
@@ -132,6 +136,9 @@ def test_refusals(lib):
         ),
         ({"chunk_size": 32}, "chunk_size: expected 64, got 32"),
         ({"initial_state": case.state[:, :1].copy()}, "initial_state: expected shape"),
+        ({"w": np.float16(case.w)}, mixed),
+        ({"k": np.float16(case.kg)}, mixed),
+        ({"initial_state": np.float16(case.state)}, mixed),
     ]:
         with pytest.raises(AclnnError) as failure:
             lib.call(OP, **{**good, **change})

@@ -19,6 +19,7 @@ from tests.stages import (
     test_pre_process_fwd,
 )
 from tests.support import inputs, reference, stage_calls
+from tests.support.io_types import FLOAT16
 from tests.support.metrics import check_all
 
 LENGTHS = [70, 0, 5, 64, 1, 129]
@@ -26,12 +27,17 @@ LIMITS = {
     "fwd_prepare": test_fwd_prepare.LIMITS,
     "pre_process_fwd": test_pre_process_fwd.LIMITS,
     "fwd_h": test_fwd_h.LIMITS,
-    "fwd_finalize": {"o": test_fwd_finalize.LIMIT},
+    "fwd_finalize": test_fwd_finalize.LIMITS,
     "bwd_prepare": test_bwd_prepare.LIMITS,
     "pre_process_bwd": test_pre_process_bwd.LIMITS,
     "bwd_dhu": test_bwd_dhu.LIMITS,
     "bwd_finalize": finalize_runs.LIMITS,
 }
+# fwd_prepare and bwd_finalize have files of their own for float16.
+FLOAT16_LIMITS = {
+    name: stage_runs.limits(LIMITS[name], FLOAT16)
+    for name in ("pre_process_fwd", "fwd_h", "fwd_finalize", "pre_process_bwd", "bwd_dhu")
+} | {"bwd_prepare": test_bwd_prepare.limits(FLOAT16)}
 STAGES = pytest.mark.parametrize(
     "stage", [table.STAGE_BY_NAME[name] for name in LIMITS], ids=lambda stage: stage.name
 )
@@ -45,7 +51,7 @@ ALIASES = {
 }
 
 
-def fresh(heads=8, key_heads=4):
+def fresh(heads=8, key_heads=4, **options):
     seed = np.random.SeedSequence().entropy % 2**31
     return bwd_cases.make(
         seed,
@@ -54,6 +60,7 @@ def fresh(heads=8, key_heads=4):
         key_heads=key_heads,
         initial_state=True,
         cu_seqlens=inputs.packed(LENGTHS),
+        **options,
     )
 
 
@@ -78,11 +85,11 @@ def call(lib, case, stage, layout):
             value = operand(case, stage, spec)
             if "T" in spec.dims:
                 value = reference.from_head_major(value, layout if spec.layout else cache_layout)
-            dtype = stage_calls.DTYPES[spec.dtype if spec.dtype != "io|fp32" else "fp32"]
+            dtype = stage_calls.dtypes(case.io)[spec.dtype if spec.dtype != "io|fp32" else "fp32"]
             arrays[spec.name] = np.ascontiguousarray(value).astype(dtype)
     heads = {"key_heads": case.key_heads, "value_heads": case.shape[1]}
     dims = stage_calls.sizes(stage, cu_seqlens=case.x.cu_seqlens, **heads)
-    outputs = stage_calls.outputs(stage, dims, values, arrays, rank3)
+    outputs = stage_calls.outputs(stage, dims, values, arrays, rank3, case.io)
     asked = {"output_final_state": True, **values, **arrays}
     outputs = {
         spec.name: outputs[spec.name] if table.is_present(spec, asked) else None
@@ -128,6 +135,14 @@ def expected(case, stage):
     return dict(zip((spec.name for spec in stage.outputs), results, strict=False))
 
 
+def check(lib, case, stage, layout, limits):
+    got = call(lib, case, stage, layout)
+    if "summary" in got:
+        got = summary(got["summary"])
+    for comparison in check_all(got, expected(case, stage), limits, title=case.x.case):
+        print(comparison)
+
+
 def summary(both):
     return test_pre_process_fwd.parts(both)
 
@@ -135,12 +150,16 @@ def summary(both):
 @STAGES
 @pytest.mark.parametrize("layout", table.LAYOUTS)
 def test_against_float64(lib, stage, layout):
-    case = fresh()
-    got = call(lib, case, stage, layout)
-    if "summary" in got:
-        got = summary(got["summary"])
-    for comparison in check_all(got, expected(case, stage), LIMITS[stage.name], title=case.x.case):
-        print(comparison)
+    check(lib, fresh(), stage, layout, LIMITS[stage.name])
+
+
+@pytest.mark.parametrize(
+    "stage", [table.STAGE_BY_NAME[name] for name in FLOAT16_LIMITS], ids=lambda stage: stage.name
+)
+def test_float16(lib, stage):
+    """Under more decay most of M is below float16's normal numbers, as are the states before it."""
+    case = fresh(io=FLOAT16, decay="weak")
+    check(lib, case, stage, "TND", FLOAT16_LIMITS[stage.name])
 
 
 @pytest.mark.parametrize("key_heads, heads", [(3, 3), (1, 2), (1, 3), (1, 8)])

@@ -8,7 +8,6 @@ import pytest
 from tests.stages import scan_cases, stage_runs, test_pre_process_fwd
 from tests.support import reference
 from tests.support.aclnn import AclnnError
-from tests.support.bfloat16 import to_bf16
 from tests.support.metrics import check_all
 
 OP = "ChunkKdaPreProcessBwd"
@@ -17,12 +16,12 @@ parts = test_pre_process_fwd.parts
 
 
 def arguments(case, layout="BNSD", **attributes):
-    q, k, w, dv = scan_cases.bf16(case, "qg", "kg", "w", "dv")
+    q, k, w, dv = scan_cases.stored(case, "qg", "kg", "w", "dv")
     return dict(
         q=q,
         k=k,
         w=w,
-        d_o=to_bf16(reference.from_head_major(case.d_o, layout)),
+        d_o=case.io.array(reference.from_head_major(case.d_o, layout)),
         dv=dv,
         gk=case.gk,
         scale=case.scale,
@@ -37,13 +36,14 @@ def check(results, case, **options):
     want = reference.pre_process_bwd(
         case.qg, case.kg, case.w, case.d_o, case.dv, scale, gk=case.gk, **options
     )[0]
-    return check_all(parts(results["summary"]), parts(want), LIMITS)
+    return check_all(parts(results["summary"]), parts(want), stage_runs.limits(LIMITS, case.io))
 
 
 @pytest.mark.parametrize("tokens", stage_runs.TOKENS)
 @pytest.mark.parametrize("layout", ["BNSD", "BSND"])
-def test_against_float64(lib, tokens, layout):
-    case = scan_cases.make(tokens, tokens=tokens, heads=3, decay="weak")
+@stage_runs.IO
+def test_against_float64(lib, tokens, layout, io):
+    case = scan_cases.make(tokens, tokens=tokens, heads=3, decay="weak", io=io)
     check(lib.call(OP, **arguments(case, layout)), case)
 
 

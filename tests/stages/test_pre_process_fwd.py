@@ -14,7 +14,7 @@ LIMITS = {"E": 4e-3, "M": 2.2e-3}  # twice the measured
 
 
 def arguments(case, **attributes):
-    k, w, u = scan_cases.bf16(case, "kg", "w", "u")
+    k, w, u = scan_cases.stored(case, "kg", "w", "u")
     batch, heads, _ = case.shape
     outputs = {"summary": (batch, heads, 128, 256)}
     return dict(k=k, w=w, u=u, gk=case.gk, outputs=outputs, **attributes)
@@ -26,12 +26,13 @@ def parts(summary):
 
 def check(results, case, **options):
     want = reference.pre_process_fwd(case.kg, case.w, case.u, gk=case.gk, **options)
-    return check_all(parts(results["summary"]), parts(want), LIMITS)
+    return check_all(parts(results["summary"]), parts(want), stage_runs.limits(LIMITS, case.io))
 
 
 @pytest.mark.parametrize("tokens", stage_runs.TOKENS)
-def test_against_float64(lib, tokens):
-    case = scan_cases.make(tokens, batch=2, tokens=tokens, heads=3, decay="weak")
+@stage_runs.IO
+def test_against_float64(lib, tokens, io):
+    case = scan_cases.make(tokens, batch=2, tokens=tokens, heads=3, decay="weak", io=io)
     check(lib.call(OP, **arguments(case)), case)
 
 

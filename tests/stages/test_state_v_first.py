@@ -48,22 +48,24 @@ def assert_transposed(lib, op, arguments):
 
 
 def initial_states(case):
-    return (None, case.state, to_bf16(case.state))
+    return (None, case.state, case.io.array(case.state))
 
 
 @pytest.mark.parametrize("tokens", stage_runs.TOKENS)
-@pytest.mark.parametrize("kind", range(3), ids=["zero", "fp32", "bf16"])
-def test_fwd_h_bits(lib, tokens, kind):
-    case = scan_cases.draw(tokens, batch=2, tokens=tokens, heads=3)
+@pytest.mark.parametrize("kind", range(3), ids=["zero", "fp32", "as io"])
+@stage_runs.IO
+def test_fwd_h_bits(lib, tokens, kind, io):
+    case = scan_cases.draw(tokens, batch=2, tokens=tokens, heads=3, io=io)
     initial = initial_states(case)[kind]
     for final in (True, False):
         assert_transposed(lib, test_fwd_h.OP, test_fwd_h.arguments(case, initial, final))
 
 
 @pytest.mark.parametrize("tokens", stage_runs.TOKENS)
-@pytest.mark.parametrize("kind", range(3), ids=["zero", "fp32", "bf16"])
-def test_bwd_dhu_bits(lib, tokens, kind):
-    case = scan_cases.draw(tokens, batch=2, tokens=tokens, heads=3)
+@pytest.mark.parametrize("kind", range(3), ids=["zero", "fp32", "as io"])
+@stage_runs.IO
+def test_bwd_dhu_bits(lib, tokens, kind, io):
+    case = scan_cases.draw(tokens, batch=2, tokens=tokens, heads=3, io=io)
     dht = initial_states(case)[kind]
     for with_h0 in (True, False):
         assert_transposed(lib, test_bwd_dhu.OP, test_bwd_dhu.arguments(case, dht, with_h0, "BSND"))
@@ -71,10 +73,11 @@ def test_bwd_dhu_bits(lib, tokens, kind):
 
 @pytest.mark.parametrize("module", [test_fwd_h, test_bwd_dhu])
 @pytest.mark.parametrize("heads", [1, 13, 30])
-def test_slicings(lib, module, heads):
-    case = scan_cases.draw(heads, tokens=130, heads=heads)
+@stage_runs.IO
+def test_slicings(lib, module, heads, io):
+    case = scan_cases.draw(heads, tokens=130, heads=heads, io=io)
     assert_transposed(lib, module.OP, module.arguments(case, case.state))
-    case = test_precise_scans.make(heads, draw=True, tokens=130, heads=heads)
+    case = test_precise_scans.make(heads, draw=True, tokens=130, heads=heads, io=io)
     assert_transposed(lib, module.OP, test_precise_scans.arguments(module, case, case.state))
 
 
@@ -90,8 +93,9 @@ def test_empty_scans_hand_the_state_on(lib, module):
 
 
 @pytest.mark.parametrize("module", [test_fwd_h, test_bwd_dhu])
-def test_v_first_and_nats_against_float64(lib, module):
-    case = scan_cases.make(11, batch=2, tokens=200, heads=2)
+@stage_runs.IO
+def test_v_first_and_nats_against_float64(lib, module, io):
+    case = scan_cases.make(11, batch=2, tokens=200, heads=2, io=io)
     case.gk = (case.gk * np.log(2)).astype(np.float32)
     arguments = module.arguments(case, flipped(case.state), use_exp2=False, state_v_first=True)
     if module is test_bwd_dhu:
@@ -104,10 +108,11 @@ def test_v_first_and_nats_against_float64(lib, module):
 
 @pytest.mark.parametrize("tokens", stage_runs.TOKENS)
 @pytest.mark.parametrize("layout", ["BSND", "BNSD"])
-def test_readers_of_h_give_the_same_bits(lib, tokens, layout):
-    case = bwd_cases.make(tokens, batch=2, tokens=tokens, heads=3, initial_state=True)
+@stage_runs.IO
+def test_readers_of_h_give_the_same_bits(lib, tokens, layout, io):
+    case = bwd_cases.make(tokens, batch=2, tokens=tokens, heads=3, initial_state=True, io=io)
     assert_transposed(lib, test_bwd_prepare.OP, test_bwd_prepare.arguments(case, layout))
-    forward = test_fwd_finalize.make(tokens, seed=tokens)
+    forward = test_fwd_finalize.make(tokens, seed=tokens, io=io)
     shape = forward["v_new"].shape
     output = (shape[0], shape[2], shape[1], shape[3]) if layout == "BSND" else shape
     arguments = {**forward, "output_layout": layout, "outputs": {"o": output}}

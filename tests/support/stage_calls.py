@@ -9,7 +9,15 @@ from tests.support import reference
 from tests.support.io_types import BFLOAT16
 
 # Stages whose kernels take float16 in the place of bfloat16.
-TAKE_FLOAT16 = ("fwd_prepare",)
+TAKE_FLOAT16 = (
+    "fwd_prepare",
+    "fwd_finalize",
+    "bwd_prepare",
+    "pre_process_fwd",
+    "fwd_h",
+    "pre_process_bwd",
+    "bwd_dhu",
+)
 
 
 def dtypes(io):
