@@ -46,7 +46,8 @@ class Checker:
         self.function = function
         self.stage = stage
         self.sizes = {}
-        self.layout = None  # of the inputs, where the function has such an option
+        self.layouts = ""  # in words, where the function has such options
+        self.input_layout = ""  # that of the inputs
         self.rank3 = False  # tensors with a token axis have no batch axis
         self.bounds = None  # cu_seqlens
         self.is_stretch = False  # whose two entries may bound any stretch of tokens
@@ -113,7 +114,13 @@ class Checker:
 
     def rank(self, stage, values):
         """Whether the call has a batch axis: its layout says so, or else its first tensor."""
-        layouts = [attr.name for attr in stage.attrs if attr.choices == LAYOUTS]
+        layouts = {
+            attr.name: f"{attr.name} is {values[attr.name]!r}"
+            for attr in stage.attrs
+            if attr.choices == LAYOUTS
+        }
+        self.layouts = " and ".join(layouts.values())
+        self.input_layout = layouts.get("layout", layouts.get("input_layout", ""))
         if layouts:
             first, *others = layouts
             self.rank3 = values[first] in RANK3_LAYOUTS
@@ -208,13 +215,14 @@ class Checker:
     def _which_layouts(self):
         others = [layout for layout in LAYOUTS if layout not in self._layouts()]
         axis = "a batch axis" if self.rank3 else "no batch axis"
-        return f"as layouts {' and '.join(self._layouts())}; {' and '.join(others)} have {axis}"
+        words = f"as layouts {' and '.join(self._layouts())}; {' and '.join(others)} have {axis}"
+        return words + (f"; {self.layouts}" if self.layouts else "")  # which may be a default
 
     def _origin(self, dim):
         size = self.sizes[dim.split("+")[0]]
         total = sum(self.size(part) for part in dim.split("+"))
-        # Axes in another order than `layout` says show up in the next tensor.
-        hint = f"; layout is {self.layout!r}" if self.layout else ""
+        # Axes in another order than the layout says show up in the next tensor.
+        hint = f"; {self.input_layout}" if self.input_layout else ""
         return f"{dim} = {total}, {size.origin}{hint}"
 
     def _new_size(self, name, dim, got, symbols, shape):
@@ -246,7 +254,6 @@ def check_stage(stage, values, function=None):
     values = dict(values)
     for attr in stage.attrs:
         values[attr.name] = checker.attribute(attr, values[attr.name])
-    checker.layout = values.get("layout", values.get("input_layout"))
     checker.set_size("C", CHUNK_SIZE, "the chunk size")
     for symbol in ("K", "V"):
         checker.set_size(symbol, HEAD_DIM, "the head width")

@@ -49,7 +49,10 @@ def read_bounds(checker, value, is_stretch=False):
         checker.value_error(name, "one axis of N + 1 entries", f"shape {list(shape)}")
     if len(numbers) < 2:
         checker.value_error(name, "at least 2 entries", len(numbers))
-    if numbers[0] < 0 or (numbers[0] != 0 and not (is_stretch and len(numbers) == 2)):
+    if is_stretch and len(numbers) == 2:
+        if numbers[0] < 0:
+            checker.value_error(name, "its first entry to be at least 0", numbers[0])
+    elif numbers[0] != 0:
         checker.value_error(name, "its first entry to be 0", numbers[0])
     for at, (before, entry) in enumerate(itertools.pairwise(numbers), 1):
         if entry < before:

@@ -196,7 +196,9 @@ def test_a_stretch_of_tokens_for_the_backward_summary(fake, stretch):
     python = to_python(arguments)
     kda.npu_chunk_kda_pre_process_bwd(**python, cu_seqlens=stretch)
     assert " a" + ",".join(map(str, stretch)) + " " in fake.trace
-    for bad in ([-1, 4], [5, 4], [3, 18], [3, 4, 17]):
+    with pytest.raises(ValueError, match="its first entry to be at least 0, got -1"):
+        kda.npu_chunk_kda_pre_process_bwd(**python, cu_seqlens=[-1, 4])
+    for bad in ([5, 4], [3, 18], [3, 4, 17]):
         with pytest.raises(ValueError, match="cu_seqlens: expected"):
             kda.npu_chunk_kda_pre_process_bwd(**python, cu_seqlens=bad)
 
@@ -212,8 +214,16 @@ def test_rank_says_which_layouts_there_are(fake):
     arguments, _ = stage_calls.complete_call(table.FWD_FINALIZE, tokens=17, layout="NTD")
     arguments["output_layout"] = "BSND"
     message = (
-        r"qg_scaled: expected 4 dimensions .*BNSD and BSND; NTD and TND have no batch axis\), "
+        r"qg_scaled: expected 4 dimensions .*BNSD and BSND; NTD and TND have no batch axis; "
+        r"output_layout is 'BSND'\), "
         r"got shape \[2, 17, 128\]"
     )
     with pytest.raises(ValueError, match=message):
         kda.npu_chunk_kda_fwd_finalize(**to_python(arguments))
+
+
+def test_shape_errors_name_the_layout_option_of_the_function(fake):
+    arguments, _ = stage_calls.complete_call(table.BWD_FINALIZE, tokens=17)
+    python = to_python({**arguments, "raw_g": arguments["raw_g"][:, :, :-1]})
+    with pytest.raises(ValueError, match=r"raw_g: .*; input_layout is 'BNSD'\), got"):
+        kda.npu_chunk_kda_bwd_finalize(**python)
