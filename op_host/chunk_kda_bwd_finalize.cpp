@@ -114,42 +114,44 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
         tiling.ReadLayout(kInputLayout, "input_layout", kOutputLayout, "output_layout");
 
     kda::CallSizes sizes = tiling.Sizes(q, kda::CacheLayout(out.rank3));
+    const ge::DataType io = tiling.IoType(q);
     const int64_t keyHeads = sizes.keyHeads;
     const kda::Dims keyRows = kda::CacheDims(sizes, keyHeads, kda::kKeyDim);
-    tiling.Expect(q, ge::DT_BF16, keyRows);
-    tiling.Expect(k, ge::DT_BF16, keyRows);
+    tiling.Expect(q, io, keyRows);
+    tiling.Expect(k, io, keyRows);
     sizes.valueHeads = tiling.Sizes(v, in).valueHeads;
     const int64_t heads = sizes.valueHeads;
-    const kda::ChunkGeometry geometry =
+    kda::ChunkGeometry geometry =
         tiling.Geometry(sizes, tiling.Int(kChunkSize, "chunk_size"), kCu, kIndices);
+    geometry.ioIsHalf = io == ge::DT_FLOAT16 ? 1 : 0;
     const int64_t keyDim = kda::kKeyDim;
     const int64_t valueDim = kda::kValueDim;
     const kda::Dims cacheRows = kda::CacheDims(sizes, heads, keyDim);  // K = V
     const kda::Dims scores = kda::CacheDims(sizes, heads, kda::kChunkRows);
     const kda::Dims states = {sizes.batch, geometry.chunksPerBatchRow, heads, keyDim, valueDim};
-    tiling.Expect(v, ge::DT_BF16, kda::RowDims(in, sizes, heads, valueDim));
+    tiling.Expect(v, io, kda::RowDims(in, sizes, heads, valueDim));
     tiling.Expect(gk, ge::DT_FLOAT, cacheRows);
-    tiling.ExpectType(rawG, ge::DT_BF16, ge::DT_FLOAT);
+    tiling.ExpectType(rawG, io, ge::DT_FLOAT);
     tiling.ExpectShape(rawG, kda::RowDims(in, sizes, heads, keyDim));
     tiling.Expect(beta, ge::DT_FLOAT, kda::CacheDims(sizes, heads));
     kda::ExpectGateParameters(tiling, aLog, dtBias, heads);
-    tiling.Expect(akk, ge::DT_BF16, scores);
-    tiling.Expect(vNew, ge::DT_BF16, cacheRows);
-    tiling.Expect(h, ge::DT_BF16, states);
-    tiling.Expect(dh, ge::DT_BF16, states);
-    tiling.Expect(dvScan, ge::DT_BF16, cacheRows);
+    tiling.Expect(akk, io, scores);
+    tiling.Expect(vNew, io, cacheRows);
+    tiling.Expect(h, io, states);
+    tiling.Expect(dh, io, states);
+    tiling.Expect(dvScan, io, cacheRows);
     tiling.Expect(dAqk, ge::DT_FLOAT, scores);
     tiling.Expect(dqRaw, ge::DT_FLOAT, cacheRows);
     tiling.Expect(qRstd, ge::DT_FLOAT, kda::CacheDims(sizes, keyHeads));
     tiling.Expect(kRstd, ge::DT_FLOAT, kda::CacheDims(sizes, keyHeads));
-    tiling.Expect(kLow, ge::DT_BF16, keyRows);
-    tiling.Expect(hLow, ge::DT_BF16, states);
-    tiling.Expect(dhLow, ge::DT_BF16, states);
+    tiling.Expect(kLow, io, keyRows);
+    tiling.Expect(hLow, io, states);
+    tiling.Expect(dhLow, io, states);
     const kda::Dims outKeyRows = kda::RowDims(out, sizes, keyHeads, keyDim);
     const kda::Dims outRows = kda::RowDims(out, sizes, heads, keyDim);
-    tiling.Expect(dq, ge::DT_BF16, outKeyRows);
-    tiling.Expect(dk, ge::DT_BF16, outKeyRows);
-    tiling.Expect(dv, ge::DT_BF16, outRows);
+    tiling.Expect(dq, io, outKeyRows);
+    tiling.Expect(dk, io, outKeyRows);
+    tiling.Expect(dv, io, outRows);
     tiling.Expect(dbeta, ge::DT_FLOAT, kda::RowDims(out, sizes, heads));
     tiling.Expect(dg, rawG.type, outRows);
     ExpectParameterGrads(tiling, useGate, heads);
@@ -174,7 +176,9 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->hasDtBias = dtBias.present && useGate ? 1 : 0;
     data->hasNorm = qRstd.present ? 1 : 0;
     data->hasBetaSigmoid = betaSigmoid ? 1 : 0;
-    data->gateIsBf16 = rawG.type == ge::DT_BF16 ? 1 : 0;
+    data->gateIsIo = rawG.type == io ? 1 : 0;
+    // The factors around one reference reach 2^58, which float16 does not.
+    data->pairsByLevels = gateKind == kda::kGateSafe && geometry.ioIsHalf == 0 ? 0 : 1;
     data->hasKeyLow = kLow.present ? 1 : 0;
     data->preciseStates = hLow.present ? 1 : 0;
     const int64_t tasks = geometry.totalChunks * keyHeads;
@@ -182,8 +186,8 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
         geometry.totalChunks * heads * kda::bwd_finalize::kPartialFloats * sizeof(float);
     // Without a task there still are da_log and ddt_bias to write, one head an AIV.
     const int64_t blocks = tiling.BlockCount(tasks > 0 ? tasks : (heads + 1) / 2);
-    data->slotBytes = gateKind == kda::kGateSafe ? kda::bwd_finalize::Slot::kBytes
-                                                 : kda::bwd_finalize::Slot::kBytesWithLevels;
+    data->slotBytes = data->pairsByLevels ? kda::bwd_finalize::Slot::kBytesWithLevels
+                                          : kda::bwd_finalize::Slot::kBytes;
     data->blockBytes =
         kda::bwd_finalize::kRingDepth * data->slotBytes + kda::bwd_finalize::GroupSum::kBytes;
     tiling.Launch(blocks, data->blockBytes, partialBytes, true);
@@ -229,35 +233,35 @@ namespace ops {
 class ChunkKdaBwdFinalize : public OpDef {
 public:
     explicit ChunkKdaBwdFinalize(const char* name) : OpDef(name) {
-        // Two columns: raw_g (and dg) in bf16 or fp32.
-        const std::vector<ge::DataType> bf16(2, ge::DT_BF16);
-        const std::vector<ge::DataType> fp32(2, ge::DT_FLOAT);
-        const std::vector<ge::DataType> gate = {ge::DT_BF16, ge::DT_FLOAT};
-        kda::Required(Input("q"), bf16);
-        kda::Required(Input("k"), bf16);
-        kda::Required(Input("v"), bf16);
+        // Two columns of each type: raw_g (and dg) like q or in fp32.
+        const std::vector<ge::DataType> io = kda::WithHalf({ge::DT_BF16, ge::DT_BF16});
+        const std::vector<ge::DataType> fp32(io.size(), ge::DT_FLOAT);
+        const std::vector<ge::DataType> gate = kda::WithHalf({ge::DT_BF16, ge::DT_FLOAT});
+        kda::Required(Input("q"), io);
+        kda::Required(Input("k"), io);
+        kda::Required(Input("v"), io);
         kda::Required(Input("gk"), fp32);
         kda::Required(Input("raw_g"), gate);
         kda::Required(Input("beta"), fp32);
         kda::Optional(Input("a_log"), fp32);
         kda::Optional(Input("dt_bias"), fp32);
-        kda::Required(Input("akk"), bf16);
-        kda::Required(Input("v_new"), bf16);
-        kda::Required(Input("h"), bf16);
-        kda::Required(Input("dh"), bf16);
-        kda::Required(Input("dv_scan"), bf16);
+        kda::Required(Input("akk"), io);
+        kda::Required(Input("v_new"), io);
+        kda::Required(Input("h"), io);
+        kda::Required(Input("dh"), io);
+        kda::Required(Input("dv_scan"), io);
         kda::Required(Input("d_aqk"), fp32);
         kda::Required(Input("dq_raw"), fp32);
         kda::Optional(Input("q_rstd"), fp32);
         kda::Optional(Input("k_rstd"), fp32);
-        kda::OptionalIndices(Input("cu_seqlens"), 2);
-        kda::OptionalIndices(Input("chunk_indices"), 2);
-        kda::Optional(Input("k_low"), bf16);
-        kda::Optional(Input("h_low"), bf16);
-        kda::Optional(Input("dh_low"), bf16);
-        kda::Required(Output("dq"), bf16);
-        kda::Required(Output("dk"), bf16);
-        kda::Required(Output("dv"), bf16);
+        kda::OptionalIndices(Input("cu_seqlens"), io.size());
+        kda::OptionalIndices(Input("chunk_indices"), io.size());
+        kda::Optional(Input("k_low"), io);
+        kda::Optional(Input("h_low"), io);
+        kda::Optional(Input("dh_low"), io);
+        kda::Required(Output("dq"), io);
+        kda::Required(Output("dk"), io);
+        kda::Required(Output("dv"), io);
         kda::Required(Output("dbeta"), fp32);
         kda::Required(Output("dg"), gate);
         kda::Optional(Output("da_log"), fp32);

@@ -23,23 +23,23 @@ public:
     static constexpr int32_t kColumnFloats = kChunkRows * kBlockFloats;
 
     __aicore__ inline VectorBuffers() {}
-    __aicore__ inline void Init(AscendC::TPipe& pipe, bool bounded, float gateToLog2) {
+    __aicore__ inline void Init(AscendC::TPipe& pipe, bool byLevels, float gateToLog2) {
         pipe.InitBuffer(full_, 2, kTileFloats * sizeof(float));
-        pipe.InitBuffer(half_, 2, kTileFloats * sizeof(bfloat16_t));
-        pipe.InitBuffer(query_, 1, kTileFloats * sizeof(bfloat16_t));
+        pipe.InitBuffer(half_, 2, kTileFloats * kHalf);
+        pipe.InitBuffer(query_, 1, kTileFloats * kHalf);
         pipe.InitBuffer(small_, 1, kColumnFloats * sizeof(float));
-        pipe.InitBuffer(out_, 2, kTileFloats * sizeof(bfloat16_t));
+        pipe.InitBuffer(out_, 2, kTileFloats * kHalf);
         pipe.InitBuffer(work_, kWorkTiles * kTileFloats * sizeof(float));
         pipe.InitBuffer(vectors_, kVectorFloats * sizeof(float));
-        pipe.InitBuffer(masks_, 2 * kHalfMaskBytes + (bounded ? 0 : kLevels * LevelMasks::kBytes));
+        pipe.InitBuffer(masks_, 2 * kHalfMaskBytes + (byLevels ? kLevels * LevelMasks::kBytes : 0));
         subBlock_ = static_cast<int32_t>(AscendC::GetSubBlockIdx());
         // Nothing is cleared: the parts of a vector that a short chunk does not fill are computed
         // with, never used.
         FillBlock(One(), 1.0f);
         Softplus::FillConstants(SoftplusConstants());
-        decay_.Init(vectors_.Get<float>()[kDecayAt], bounded, gateToLog2);
+        decay_.Init(vectors_.Get<float>()[kDecayAt], byLevels, gateToLog2);
         MakeMasks();
-        if (!bounded) {
+        if (byLevels) {
             LevelMasks::Make(LevelMask(0), Work(1));
         }
     }
@@ -59,59 +59,69 @@ public:
     __aicore__ inline Tile TakeFull() { return full_.DeQue<float>(); }
     __aicore__ inline void FreeFull(Tile& tile) { full_.FreeTensor(tile); }
 
-    __aicore__ inline void LoadHalf(const AscendC::GlobalTensor<bfloat16_t>& src, int32_t rows,
+    // Half as wide as a float: T is bfloat16_t or half.
+    template <typename T>
+    __aicore__ inline void LoadHalf(const AscendC::GlobalTensor<T>& src, int32_t rows,
                                     int64_t pitch) {
-        auto tile = half_.AllocTensor<bfloat16_t>();
+        auto tile = half_.template AllocTensor<T>();
         LoadRows(tile, src, rows, kChannels, pitch);
         half_.EnQue(tile);
     }
-    __aicore__ inline AscendC::LocalTensor<bfloat16_t> AllocHalf() {
-        return half_.AllocTensor<bfloat16_t>();
+    template <typename T>
+    __aicore__ inline AscendC::LocalTensor<T> AllocHalf() {
+        return half_.template AllocTensor<T>();
     }
-    __aicore__ inline void EnQueHalf(const AscendC::LocalTensor<bfloat16_t>& tile) {
+    template <typename T>
+    __aicore__ inline void EnQueHalf(const AscendC::LocalTensor<T>& tile) {
         half_.EnQue(tile);
     }
-    __aicore__ inline AscendC::LocalTensor<bfloat16_t> TakeHalf() {
-        return half_.DeQue<bfloat16_t>();
+    template <typename T>
+    __aicore__ inline AscendC::LocalTensor<T> TakeHalf() {
+        return half_.template DeQue<T>();
     }
-    __aicore__ inline void FreeHalf(AscendC::LocalTensor<bfloat16_t>& tile) {
+    template <typename T>
+    __aicore__ inline void FreeHalf(AscendC::LocalTensor<T>& tile) {
         half_.FreeTensor(tile);
     }
 
-    // k, alone or as two bf16 numbers. What else uses the queue comes before it or behind it.
-    __aicore__ inline void LoadKey(const AscendC::GlobalTensor<bfloat16_t>& high,
-                                   const AscendC::GlobalTensor<bfloat16_t>& low, bool hasLow,
-                                   int32_t rows) {
+    // k, alone or as two numbers of T. What else uses the queue comes before it or behind it.
+    template <typename T>
+    __aicore__ inline void LoadKey(const AscendC::GlobalTensor<T>& high,
+                                   const AscendC::GlobalTensor<T>& low, bool hasLow, int32_t rows) {
         LoadHalf(high, rows, kKeyDim);
         if (hasLow) {
             LoadHalf(low, rows, kKeyDim);
         }
     }
     // dst = k. The scratch tile is for the sum.
+    template <typename T>
     __aicore__ inline void TakeKey(const Tile& dst, const Tile& scratch, bool hasLow,
                                    int32_t rows) {
-        auto high = TakeHalf();
+        auto high = TakeHalf<T>();
         ToFloat<kChannels>(dst, high, rows);
         FreeHalf(high);
         if (hasLow) {
-            auto low = TakeHalf();
+            auto low = TakeHalf<T>();
             ToFloat<kChannels>(scratch, low, rows);
             FreeHalf(low);
             TileAdd<kChannels>(dst, dst, scratch, rows);
         }
     }
 
-    // q stays in UB as bf16 through a whole step; a fp32 copy would not fit.
-    __aicore__ inline void LoadQuery(const AscendC::GlobalTensor<bfloat16_t>& src, int32_t rows,
+    // q stays in UB as it came through a whole step; a fp32 copy would not fit.
+    template <typename T>
+    __aicore__ inline void LoadQuery(const AscendC::GlobalTensor<T>& src, int32_t rows,
                                      int64_t pitch) {
-        auto tile = query_.AllocTensor<bfloat16_t>();
+        auto tile = query_.template AllocTensor<T>();
         LoadRows(tile, src, rows, kChannels, pitch);
         query_.EnQue(tile);
     }
-    __aicore__ inline AscendC::LocalTensor<bfloat16_t> TakeQuery() {
-        return query_.DeQue<bfloat16_t>();
+    template <typename T>
+    __aicore__ inline AscendC::LocalTensor<T> TakeQuery() {
+        return query_.template DeQue<T>();
     }
-    __aicore__ inline void FreeQuery(AscendC::LocalTensor<bfloat16_t>& tile) {
+    template <typename T>
+    __aicore__ inline void FreeQuery(AscendC::LocalTensor<T>& tile) {
         query_.FreeTensor(tile);
     }
 
@@ -146,7 +156,7 @@ public:
         out_.FreeTensor(tile);
     }
 
-    // An fp32 tile leaves in two halves: the output buffers hold 64 rows of bf16.
+    // An fp32 tile leaves in two halves: the output buffers hold 64 rows of 16-bit numbers.
     __aicore__ inline void StoreFloat(const AscendC::GlobalTensor<float>& dst, const Tile& tile,
                                       int32_t rows, int64_t pitch) {
         const int32_t half = kChunkRows / 2;

@@ -4,11 +4,12 @@
 // Decay factors of 64 channels of a chunk, as bwd_finalize needs them: like block_decay.h, but the
 // reference of row block I is gk at its row 8 (at the last row of a shorter block), rounded to a
 // whole number. Then every factor
-// 2^(ref_I - ref_J) is a power of two, and a bf16 operand times it is again exactly a bf16 number:
+// 2^(ref_I - ref_J) is a power of two, and a bf16 operand times it is again exactly a bf16 number
+// (a float16 one, too, down to 2^-14, where that type's digits begin to go):
 // the rounded k_j N_j that one row block multiplies is the one that every other row block
 // multiplies, too (see chunk_kda_bwd_finalize.cpp for why that matters). P and N stay within
 // 2^+-58.2 under a bounded gate.
-// Without a bound, rows and columns have references of their own: a row block's rows start from gk
+// By levels, rows and columns have references of their own: a row block's rows start from gk
 // at the last row of the block before (zero for the first block), its columns run to gk at its own
 // last row, both rounded likewise. These factors are for pairs of different row blocks only.
 #ifndef KDA_OP_KERNEL_CHUNK_KDA_BWD_FINALIZE_DECAY_H
@@ -47,9 +48,9 @@ public:
 
     __aicore__ inline ChannelDecay() {}
     // gk times gateToLog2 is in units of log2.
-    __aicore__ inline void Init(const Tile& vectors, bool bounded, float gateToLog2) {
+    __aicore__ inline void Init(const Tile& vectors, bool byLevels, float gateToLog2) {
         vectors_ = vectors;
-        bounded_ = bounded;
+        byLevels_ = byLevels;
         gateToLog2_ = gateToLog2;
     }
 
@@ -67,12 +68,12 @@ public:
         const int32_t columnReference = ColumnReference(0);
         // Adding 1.5 * 2^23 leaves no bits for a fraction: round to nearest, |gk| < 2^22.
         for (int32_t block = 0; block < blocks; ++block) {
-            const int32_t row = block * kBlockRows + (bounded_ ? kReferenceRow : kBlockRows - 1);
+            const int32_t row = block * kBlockRows + (byLevels_ ? kBlockRows - 1 : kReferenceRow);
             AscendC::Adds(Row(columnReference + block),
                           gk[(row < rows ? row : rows - 1) * kChannels], kRounder, kFullMask, 1,
                           ContiguousUnary());
         }
-        if (!bounded_) {
+        if (byLevels_) {
             AscendC::Duplicate(Row(kReference), 0.0f, kFullMask, 1, 1, kRepeatBlocks);
         }
         AscendC::PipeBarrier<PIPE_V>();
@@ -136,9 +137,9 @@ private:
     static constexpr int32_t kLastPow = 15;
     static constexpr int32_t kLast = 19;
 
-    // Without a bound, the end of block J is where the rows of block J + 1 start from.
+    // By levels, the end of block J is where the rows of block J + 1 start from.
     __aicore__ inline int32_t ColumnReference(int32_t block) const {
-        return kReference + block + (bounded_ ? 0 : 1);
+        return kReference + block + (byLevels_ ? 1 : 0);
     }
     __aicore__ static inline int32_t StepRow(int32_t distance, int32_t blockJ) {
         return kStepPow + (distance - 1) * (8 - distance) / 2 + blockJ;
@@ -146,7 +147,7 @@ private:
     __aicore__ inline Tile Row(int32_t row) const { return vectors_[row * kChannels]; }
 
     Tile vectors_;
-    bool bounded_ = true;
+    bool byLevels_ = false;
     float gateToLog2_ = 1.0f;
 };
 

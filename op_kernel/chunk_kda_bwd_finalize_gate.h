@@ -15,6 +15,8 @@
 namespace kda {
 namespace bwd_finalize {
 
+// T: as in Vector. The gate and its gradient may be fp32 instead.
+template <typename T>
 class GateGradients {
 public:
     __aicore__ inline GateGradients(const ChunkKdaBwdFinalizeTilingData& tiling, const Pointers& gm,
@@ -45,10 +47,10 @@ public:
         } else if (tiling_.gateKind == kGateSoftplus) {
             SoftplusRate(grad, tiles, rows);
         }
-        if (tiling_.gateIsBf16) {
-            auto out = b_.AllocOut<bfloat16_t>();
-            ToBf16<kChannels>(out, grad, rows);
-            b_.StoreOut(Bind<bfloat16_t>(gm_.dg)[row], out, rows, kChannels, pitch);
+        if (tiling_.gateIsIo) {
+            auto out = b_.AllocOut<T>();
+            ToIo<kChannels>(out, grad, rows);
+            b_.StoreOut(Bind<T>(gm_.dg)[row], out, rows, kChannels, pitch);
         } else {
             b_.StoreFloat(Bind<float>(gm_.dg)[row], grad, rows, pitch);
         }
@@ -58,18 +60,18 @@ public:
     }
 
 private:
-    template <typename T>
-    __aicore__ inline AscendC::GlobalTensor<T> Bind(GM_ADDR address) const {
-        AscendC::GlobalTensor<T> tensor;
-        tensor.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(address));
+    template <typename E>
+    __aicore__ inline AscendC::GlobalTensor<E> Bind(GM_ADDR address) const {
+        AscendC::GlobalTensor<E> tensor;
+        tensor.SetGlobalBuffer(reinterpret_cast<__gm__ E*>(address));
         return tensor;
     }
 
     // x = raw_g + dt_bias
     __aicore__ inline void LoadInput(const Tile& x, int64_t row, int32_t rows) {
-        if (tiling_.gateIsBf16) {
-            b_.LoadHalf(Bind<bfloat16_t>(gm_.rawG)[row], rows, tiling_.gate.tokenStride);
-            auto raw = b_.TakeHalf();
+        if (tiling_.gateIsIo) {
+            b_.LoadHalf(Bind<T>(gm_.rawG)[row], rows, tiling_.gate.tokenStride);
+            auto raw = b_.TakeHalf<T>();
             ToFloat<kChannels>(x, raw, rows);
             b_.FreeHalf(raw);
         } else {

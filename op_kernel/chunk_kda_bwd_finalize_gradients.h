@@ -58,14 +58,16 @@ __aicore__ inline void CumulativeSum64(const Tile& tile) {
     }
 }
 
+// T: as in Vector.
+template <typename T>
 class Gradients {
 public:
     __aicore__ inline Gradients(const ChunkKdaBwdFinalizeTilingData& tiling, const Pointers& gm,
-                                const SlotRing& slots, VectorBuffers& buffers, Levels& levels)
+                                const SlotRing& slots, VectorBuffers& buffers, Levels<T>& levels)
         : tiling_(tiling),
           gm_(gm),
           index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices),
-          bounded_(tiling.gateKind == kGateSafe),
+          byLevels_(tiling.pairsByLevels != 0),
           slots_(slots),
           b_(buffers),
           levels_(levels),
@@ -81,7 +83,7 @@ public:
 
         b_.LoadFull(Cache<float>(gm_.gk), rows_, kKeyDim);
         LoadKey();
-        b_.LoadQuery(Bind<bfloat16_t>(gm_.q)[keyRow_], rows_, kKeyDim);
+        b_.LoadQuery(Bind<T>(gm_.q)[keyRow_], rows_, kKeyDim);
         b_.LoadFull(Area<float>(Slot::kDvb), rows_, kValueDim);
         if (!HasKeyLow()) {
             LoadValue();
@@ -93,18 +95,18 @@ public:
         b_.Decay().MakeFactorP(Factor(), gk, rows_);
         b_.FreeFull(gk);
         LoadPairRows(Slot::kKeyRows);
-        b_.TakeKey(Key(), Work(), HasKeyLow(), rows_);
+        b_.TakeKey<T>(Key(), Work(), HasKeyLow(), rows_);
         if (HasKeyLow()) {
             LoadValue();
         }
-        b_.LoadHalf(Area<bfloat16_t>(Slot::kKeyP), rows_, kKeyDim);
-        query_ = b_.TakeQuery();
+        b_.LoadHalf(Area<T>(Slot::kKeyP), rows_, kKeyDim);
+        query_ = b_.TakeQuery<T>();
 
         ValueGrad();
         KeyRowTerms();
         QueryTerms();
         DiagonalPairs();
-        if (!bounded_) {
+        if (byLevels_) {
             LevelTerms();
         }
         KeyColumnTerms();
@@ -137,31 +139,30 @@ private:
     __aicore__ inline Tile KeyRstd() { return b_.Values()[2 * kChunkRows]; }
     __aicore__ inline Tile HrDiagonal() { return b_.Values()[3 * kChunkRows]; }
 
-    template <typename T>
-    __aicore__ inline AscendC::GlobalTensor<T> Bind(GM_ADDR address) const {
-        AscendC::GlobalTensor<T> tensor;
-        tensor.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(address));
+    template <typename E>
+    __aicore__ inline AscendC::GlobalTensor<E> Bind(GM_ADDR address) const {
+        AscendC::GlobalTensor<E> tensor;
+        tensor.SetGlobalBuffer(reinterpret_cast<__gm__ E*>(address));
         return tensor;
     }
     // This AIV's channels of a head-major cache of 128 columns, and of a workspace tile.
-    template <typename T>
-    __aicore__ inline AscendC::GlobalTensor<T> Cache(GM_ADDR address) const {
-        return Bind<T>(address)[index_.ValueCacheOffset(place_, kKeyDim) + column_];
+    template <typename E>
+    __aicore__ inline AscendC::GlobalTensor<E> Cache(GM_ADDR address) const {
+        return Bind<E>(address)[index_.ValueCacheOffset(place_, kKeyDim) + column_];
     }
-    template <typename T>
-    __aicore__ inline AscendC::GlobalTensor<T> Area(int64_t area) const {
-        return slots_.Area<T>(step_, area)[column_];
+    template <typename E>
+    __aicore__ inline AscendC::GlobalTensor<E> Area(int64_t area) const {
+        return slots_.Area<E>(step_, area)[column_];
     }
 
     // The queue has room for two tiles: what follows k waits for its low half.
     __aicore__ inline bool HasKeyLow() const { return tiling_.hasKeyLow != 0; }
     __aicore__ inline void LoadKey() {
-        b_.LoadKey(Bind<bfloat16_t>(gm_.k)[keyRow_], Bind<bfloat16_t>(gm_.kLow)[keyRow_],
-                   HasKeyLow(), rows_);
+        b_.LoadKey(Bind<T>(gm_.k)[keyRow_], Bind<T>(gm_.kLow)[keyRow_], HasKeyLow(), rows_);
     }
     __aicore__ inline void LoadValue() {
-        b_.LoadHalf(Bind<bfloat16_t>(gm_.v)[ChunkIndex::RowOffset(tiling_.value, place_) + column_],
-                    rows_, tiling_.value.tokenStride);
+        b_.LoadHalf(Bind<T>(gm_.v)[ChunkIndex::RowOffset(tiling_.value, place_) + column_], rows_,
+                    tiling_.value.tokenStride);
     }
 
     // dt_bias, exp(a_log), both rstd and the diagonals of H R^T and dAqk.
@@ -221,27 +222,26 @@ private:
 
     // dv = beta dvb; the products dvb v begin the sum of dbeta in the tile that later holds dq.
     __aicore__ inline void ValueGrad() {
-        auto value = b_.TakeHalf();
+        auto value = b_.TakeHalf<T>();
         ToFloat<kChannels>(DQuery(), value, rows_);
         b_.FreeHalf(value);
-        b_.LoadHalf(Area<bfloat16_t>(Slot::kQueryP), rows_, kKeyDim);
+        b_.LoadHalf(Area<T>(Slot::kQueryP), rows_, kKeyDim);
         Tile dvb = b_.TakeFull();
         TileMul<kChannels>(DQuery(), DQuery(), dvb, rows_);
         ColumnMul<kChannels>(dvb, dvb, b_.BetaColumn(), rows_);
-        auto out = b_.AllocOut<bfloat16_t>();
-        ToBf16<kChannels>(out, dvb, rows_);
+        auto out = b_.AllocOut<T>();
+        ToIo<kChannels>(out, dvb, rows_);
         b_.FreeFull(dvb);
         b_.LoadFull(Area<float>(Slot::kDkb), rows_, kKeyDim);
-        b_.StoreOut(
-            Bind<bfloat16_t>(gm_.dv)[ChunkIndex::RowOffset(tiling_.valueGrad, place_) + column_],
-            out, rows_, kChannels, tiling_.valueGrad.tokenStride);
+        b_.StoreOut(Bind<T>(gm_.dv)[ChunkIndex::RowOffset(tiling_.valueGrad, place_) + column_],
+                    out, rows_, kChannels, tiling_.valueGrad.tokenStride);
     }
 
     // y = P Tk + 2^gk dkb:  dk = beta y, dbeta += <k, y>,
     // dgk = (beta k P rounded) Tk + beta k 2^gk dkb.
     __aicore__ inline void KeyRowTerms() {
         Tile keyRows = TakePairRows();
-        auto keyP = b_.TakeHalf();
+        auto keyP = b_.TakeHalf<T>();
         ToFloat<kChannels>(Work(), keyP, rows_);
         b_.FreeHalf(keyP);
         TileMul<kChannels>(DGate(), Work(), keyRows, rows_);
@@ -267,16 +267,16 @@ private:
     __aicore__ inline void QueryTerms() {
         Tile queryRows = TakePairRows();
         TileMul<kChannels>(DQuery(), Factor(), queryRows, rows_);
-        auto queryP = b_.TakeHalf();
+        auto queryP = b_.TakeHalf<T>();
         ToFloat<kChannels>(Work(), queryP, rows_);
         b_.FreeHalf(queryP);
         TileMulAdd<kChannels>(DGate(), Work(), queryRows, rows_);
         b_.FreeFull(queryRows);
-        if (bounded_) {
+        if (byLevels_) {
+            b_.LoadFull(Cache<float>(gm_.gk), rows_, kKeyDim);
+        } else {
             LoadColumnsOwn();
             LoadKeyN();
-        } else {
-            b_.LoadFull(Cache<float>(gm_.gk), rows_, kKeyDim);
         }
 
         const Tile pow = b_.Decay().ReferencePow();
@@ -294,15 +294,15 @@ private:
     __aicore__ inline void DiagonalPairs() {
         ColumnMulAdd<kChannels>(DKey(), Work(), b_.Column(), rows_);
         ColumnMulAdd<kChannels>(DQuery(), Key(), b_.Column(), rows_);
-        if (bounded_) {
+        if (!byLevels_) {
             TileDivide<kChannels>(Factor(), b_.One(), Factor(), rows_);
         }
     }
 
-    // Products by rows with the columns of blocks further left, and under a bound of the row's own
-    // block: without one the first block has none.
+    // Products by rows with the columns of blocks further left, and, unless by levels, of the row's
+    // own block: by levels the first block has none.
     __aicore__ inline void LoadPairRows(int64_t area) {
-        const int32_t first = bounded_ ? 0 : kBlockRows;
+        const int32_t first = byLevels_ ? kBlockRows : 0;
         Tile tile = b_.AllocFull();
         if (rows_ > first) {
             LoadRows(tile[first * kChannels], Area<float>(area)[first * kKeyDim], rows_ - first,
@@ -312,7 +312,7 @@ private:
     }
     __aicore__ inline Tile TakePairRows() {
         Tile tile = b_.TakeFull();
-        if (!bounded_) {
+        if (byLevels_) {
             ClearRows<kChannels>(tile, 0, kBlockRows);
         }
         return tile;
@@ -331,8 +331,8 @@ private:
     }
     // k N rounded, the rows of their own blocks.
     __aicore__ inline void LoadKeyN() {
-        const auto area = Area<bfloat16_t>(Slot::kKeyN);
-        auto keyN = b_.AllocHalf();
+        const auto area = Area<T>(Slot::kKeyN);
+        auto keyN = b_.AllocHalf<T>();
         for (int32_t block = 0; block * kBlockRows < rows_; ++block) {
             LoadRows(keyN[block * kBlockRows * kChannels],
                      area[(PairRow(block) + block) * kBlockRows * kKeyDim],
@@ -373,7 +373,7 @@ private:
             LoadColumnsBelow(1, middle);
         }
         Tile columns = b_.TakeFull();
-        if (!bounded_) {  // it holds gk, and own columns come by levels
+        if (byLevels_) {  // it holds gk, and own columns come by levels
             b_.Decay().ToLog2(columns, rows_);
             b_.Decay().MakeFactorN(Factor(), columns, rows_);
             ClearRows<kChannels>(columns, 0, kChunkRows);
@@ -387,7 +387,7 @@ private:
         }
         b_.LoadFull(Area<float>(Slot::kDkg), rows_, kKeyDim);
         TileMulAdd<kChannels>(DKey(), Factor(), columns, rows_);
-        auto keyN = b_.TakeHalf();
+        auto keyN = b_.TakeHalf<T>();
         ToFloat<kChannels>(Work(), keyN, rows_);
         b_.FreeHalf(keyN);
         TileMul<kChannels>(Work(), Work(), columns, rows_);
@@ -422,7 +422,7 @@ private:
         }
     }
 
-    // Pairs inside diagonal blocks under a gate without a bound. P and the tile of k are free for
+    // Pairs inside diagonal blocks by levels. P and the tile of k are free for
     // it: gk and k come anew for what follows.
     __aicore__ inline void LevelTerms() {
         const Tile rowSum = Work();
@@ -435,7 +435,7 @@ private:
         if (!HasKeyLow()) {
             LoadKeyN();
         }
-        b_.TakeKey(Key(), Factor(), HasKeyLow(), rows_);
+        b_.TakeKey<T>(Key(), Factor(), HasKeyLow(), rows_);
         if (HasKeyLow()) {
             LoadKeyN();
         }
@@ -536,11 +536,10 @@ private:
             SpreadColumn(b_.Column(), rstd, rows_);
             ColumnMul<kChannels>(grad, grad, b_.Column(), rows_);
         }
-        auto out = b_.AllocOut<bfloat16_t>();
-        ToBf16<kChannels>(out, grad, rows_);
+        auto out = b_.AllocOut<T>();
+        ToIo<kChannels>(out, grad, rows_);
         b_.StoreOut(
-            Bind<bfloat16_t>(
-                address)[ChunkIndex::RowOffset(tiling_.keyGrad, place_, keyHead_) + column_],
+            Bind<T>(address)[ChunkIndex::RowOffset(tiling_.keyGrad, place_, keyHead_) + column_],
             out, rows_, kChannels, tiling_.keyGrad.tokenStride);
     }
 
@@ -553,18 +552,18 @@ private:
     const ChunkKdaBwdFinalizeTilingData& tiling_;
     const Pointers& gm_;
     const ChunkIndex index_;
-    const bool bounded_;
+    const bool byLevels_;
     const SlotRing& slots_;
     VectorBuffers& b_;
-    Levels& levels_;
-    GateGradients gate_;
+    Levels<T>& levels_;
+    GateGradients<T> gate_;
     ChunkPlace place_;
     int64_t step_ = 0;
     int64_t column_ = 0;
     int64_t keyHead_ = 0;
     int64_t keyRow_ = 0;
     int32_t rows_ = 0;
-    AscendC::LocalTensor<bfloat16_t> query_;
+    AscendC::LocalTensor<T> query_;
 };
 
 }  // namespace bwd_finalize

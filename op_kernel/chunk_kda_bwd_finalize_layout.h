@@ -21,10 +21,10 @@ constexpr int64_t kRowFloats = kChunkRows * kKeyDim;       // a 64 x 128 tile
 constexpr int64_t kScoreFloats = kChunkRows * kChunkRows;  // a 64 x 64 tile
 constexpr int64_t kBlockPairs = 10;                        // 16 x 16 blocks on or below diagonal
 constexpr int64_t kPairRowFloats = kBlockPairs * 16 * kKeyDim;
-constexpr int64_t kHalf = 2;  // bytes of a bf16
+constexpr int64_t kHalf = 2;  // bytes of a bf16 or a float16
 constexpr int64_t kFull = 4;  // bytes of an fp32
 
-// Byte offsets in a slot. bf16 operands of the AIC, then fp32 results for the AIVs.
+// Byte offsets in a slot. Operands of the AIC in the type of q, then fp32 results for the AIVs.
 struct Slot {
     static constexpr int64_t kHr = 0;                                       // H R^T
     static constexpr int64_t kDw = kHr + kKeyDim * kKeyDim * kHalf;         // X H^T = -dw
@@ -35,11 +35,11 @@ struct Slot {
     static constexpr int64_t kKeyN = kKeyP + kRowFloats * kHalf;            // k N, per row block
     static constexpr int64_t kAkkBeta = kKeyN + kPairRowFloats * kHalf;     // Akk diag(beta)
     static constexpr int64_t kDAqk = kAkkBeta + kScoreFloats * kHalf;       // stril(dAqk)
-    static constexpr int64_t kDAqkLow = kDAqk + kScoreFloats * kHalf;       // what bf16 left of it
+    static constexpr int64_t kDAqkLow = kDAqk + kScoreFloats * kHalf;       // what T left of it
     static constexpr int64_t kDA = kDAqkLow + kScoreFloats * kHalf;         // -dA
     static constexpr int64_t kAkkDA = kDA + kScoreFloats * kHalf;           // -Akk^T dA
     static constexpr int64_t kDL = kAkkDA + kScoreFloats * kHalf;           // dL
-    static constexpr int64_t kDLLow = kDL + kScoreFloats * kHalf;           // what bf16 left of it
+    static constexpr int64_t kDLLow = kDL + kScoreFloats * kHalf;           // what T left of it
     static constexpr int64_t kAkkBetaLow = kDLLow + kScoreFloats * kHalf;   // with preciseStates
     static constexpr int64_t kHrDiagonal = kAkkBetaLow + kScoreFloats * kHalf;  // 8 blocks 16 x 16
     static constexpr int64_t kDvb = kHrDiagonal + kKeyDim * 16 * kFull;         // Akk^T X
@@ -56,8 +56,8 @@ struct Slot {
     static constexpr int64_t kExchangeFloats = 3 * kChunkRows;
     static constexpr int64_t kBytes = kExchange + 2 * kExchangeFloats * kFull;
 
-    // Only under a gate without a bound, four of each, one a level: operands q F and k F (times
-    // beta in rows of upper halves), scores as the sum of two bf16 numbers with 64 rows of 16 each,
+    // Only with pairsByLevels, four of each, one a level: operands q F and k F (times
+    // beta in rows of upper halves), scores as the sum of two numbers with 64 rows of 16 each,
     // and the products.
     static constexpr int64_t kLevelBytes = kRowFloats * kHalf;
     static constexpr int64_t kLevelResultBytes = kRowFloats * kFull;

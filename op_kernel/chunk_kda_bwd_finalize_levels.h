@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The hyper_parallel_kda authors
 
-// The vector cores' part of the pairs inside diagonal blocks under a gate without a bound, by the
-// levels of common/level_decay.h. With F the factors of a level, a the row operands q F and
+// The vector cores' part of the pairs inside diagonal blocks where they go by the levels of
+// common/level_decay.h. With F the factors of a level, a the row operands q F and
 // beta k F, c the column operand k F, and S the part of a score's gradient at the pairs of that
 // level, the AIC delivers
 //   Tq = S_q c by rows,   Tk = S_k c by rows of upper halves,   Tc = S_q^T a_q + S_k^T a_k by rows
@@ -74,8 +74,8 @@ public:
         }
         AscendC::PipeBarrier<PIPE_V>();
     }
-    __aicore__ inline void ToFloat(const Tile& dst,
-                                   const AscendC::LocalTensor<bfloat16_t>& src) const {
+    template <typename T>
+    __aicore__ inline void ToFloat(const Tile& dst, const AscendC::LocalTensor<T>& src) const {
         for (int32_t run = 0; run < runs_; ++run) {
             const int32_t at = RowOf(run) * kChannels;
             AscendC::Cast(dst[at], src[at], AscendC::RoundMode::CAST_NONE, kFullMask, repeats_,
@@ -100,6 +100,8 @@ private:
     uint8_t rowStep_;  // from one repeat to the next
 };
 
+// T: as in Vector.
+template <typename T>
 class Levels {
 public:
     __aicore__ inline Levels(const SlotRing& slots, VectorBuffers& buffers)
@@ -127,7 +129,7 @@ public:
     }
 
     // V1, V3: of this AIV's rows of a score's gradient, whose fp32 tiles high and low hold what
-    // goes to the AIC as two bf16 numbers: their diagonal blocks, at the pairs of each level. Zero
+    // goes to the AIC as two numbers of T: their diagonal blocks, at the pairs of each level. Zero
     // where the chunk has no rows. Work tiles 2 and 3 are scratch.
     __aicore__ inline void EmitScores(int64_t step, int64_t area, const Tile& high, const Tile& low,
                                       int32_t rows) {
@@ -153,10 +155,10 @@ public:
             }
         }
         AscendC::PipeBarrier<PIPE_V>();
-        auto out = b_.AllocOut<bfloat16_t>();
+        auto out = b_.AllocOut<T>();
         const int32_t strip = 2 * kLevels;
-        ToBf16<kLanes>(out, masked, strip * kStripFloats / kLanes);
-        b_.StoreOut(slots_.Area<bfloat16_t>(step, area)[b_.SubBlock() * kStripFloats], out, strip,
+        ToIo<kLanes>(out, masked, strip * kStripFloats / kLanes);
+        b_.StoreOut(slots_.Area<T>(step, area)[b_.SubBlock() * kStripFloats], out, strip,
                     kStripFloats, 2 * kStripFloats);
     }
 
@@ -187,7 +189,7 @@ public:
             LoadOperand(step, Slot::kLevelKey + operandAt, rows);
             LevelExponents<kChannels>(t.factor, gk, level, padded);
             TileExp<kChannels>(t.factor, t.factor, padded);
-            auto operand = b_.TakeHalf();
+            auto operand = b_.TakeHalf<T>();
             upper.ToFloat(t.operand, operand);
             b_.FreeHalf(operand);
             Tile result = b_.TakeFull();
@@ -199,7 +201,7 @@ public:
             if (level + 1 < kLevels) {
                 LoadOperand(step, Slot::kLevelQuery + operandAt + Slot::kLevelBytes, rows);
             }
-            operand = b_.TakeHalf();
+            operand = b_.TakeHalf<T>();
             ToFloat<kChannels>(t.operand, operand, padded);
             b_.FreeHalf(operand);
             result = b_.TakeFull();
@@ -236,10 +238,9 @@ private:
     __aicore__ inline void EmitRow(int64_t step, int64_t area, const Tile& tile, int32_t rows) {
         const int32_t padded = Padded(rows);
         ClearRows<kChannels>(tile, rows, padded);
-        auto out = b_.AllocOut<bfloat16_t>();
-        ToBf16<kChannels>(out, tile, padded);
-        b_.StoreOut(slots_.Area<bfloat16_t>(step, area)[b_.FirstChannel()], out, padded, kChannels,
-                    kKeyDim);
+        auto out = b_.AllocOut<T>();
+        ToIo<kChannels>(out, tile, padded);
+        b_.StoreOut(slots_.Area<T>(step, area)[b_.FirstChannel()], out, padded, kChannels, kKeyDim);
     }
 
     // A 16 x 16 block of a 64-wide tile, to rows without gaps. No barrier.
@@ -250,7 +251,7 @@ private:
     }
 
     __aicore__ inline void LoadOperand(int64_t step, int64_t area, int32_t rows) {
-        b_.LoadHalf(slots_.Area<bfloat16_t>(step, area)[b_.FirstChannel()], Padded(rows), kKeyDim);
+        b_.LoadHalf(slots_.Area<T>(step, area)[b_.FirstChannel()], Padded(rows), kKeyDim);
     }
     __aicore__ inline void LoadResult(int64_t step, int64_t area, int32_t rows) {
         b_.LoadFull(slots_.Area<float>(step, area)[b_.FirstChannel()], rows, kKeyDim);

@@ -26,8 +26,9 @@ struct ChunkKdaBwdFinalizeTilingData {
     int32_t hasDtBias;
     int32_t hasNorm;         // q_rstd and k_rstd are given
     int32_t hasBetaSigmoid;  // beta_eff came out of a sigmoid
-    int32_t gateIsBf16;      // raw_g and dg
-    int32_t hasKeyLow;       // k is the sum of two bf16 numbers
+    int32_t gateIsIo;        // raw_g and dg have the type of q, not fp32
+    int32_t pairsByLevels;   // not around one reference a row block
+    int32_t hasKeyLow;       // k is the sum of two numbers of its type
     int32_t preciseStates;   // h and dh are
 };
 

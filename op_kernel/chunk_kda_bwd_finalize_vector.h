@@ -21,26 +21,28 @@
 namespace kda {
 namespace bwd_finalize {
 
+// T: bfloat16_t or half, the type of q, k, v, of their gradients and of what products are made of.
+template <typename T>
 class Vector {
 public:
     __aicore__ inline Vector(const ChunkKdaBwdFinalizeTilingData& tiling, const Pointers& gm)
         : tiling_(tiling),
           index_(tiling.geometry, gm.cuSeqlens, gm.chunkIndices),
-          bounded_(tiling.gateKind == kGateSafe),
+          byLevels_(tiling.pairsByLevels != 0),
           slots_(tiling, gm.workspace),
           levels_(slots_, buffers_),
           gradients_(tiling, gm, slots_, buffers_, levels_) {
-        q_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.q));
-        k_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.k));
-        kLow_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.kLow));
+        q_.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(gm.q));
+        k_.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(gm.k));
+        kLow_.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(gm.kLow));
         gk_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(gm.gk));
         beta_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(gm.beta));
-        akk_.SetGlobalBuffer(reinterpret_cast<__gm__ bfloat16_t*>(gm.akk));
+        akk_.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(gm.akk));
         dAqk_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(gm.dAqk));
     }
 
     __aicore__ inline void Init(AscendC::TPipe& pipe) {
-        buffers_.Init(pipe, bounded_, tiling_.gateToLog2);
+        buffers_.Init(pipe, byLevels_, tiling_.gateToLog2);
     }
     __aicore__ inline VectorBuffers& Buffers() { return buffers_; }
 
@@ -77,7 +79,7 @@ private:
         return LocateStep(index_, tiling_.geometry, step);
     }
 
-    // V1: bf16 operands for the AIC.
+    // V1: operands for the AIC.
     __aicore__ inline void MakeOperands(const ChunkPlace& place, int64_t step) {
         const int32_t rows = place.rows;
         const int64_t column = buffers_.FirstChannel();
@@ -102,10 +104,10 @@ private:
         decay.ToLog2(gk, rows);
         decay.Make(gk, rows);
         decay.MakeFactorP(factor, gk, rows);
-        if (bounded_) {
+        if (!byLevels_) {
             buffers_.FreeFull(gk);
         }
-        buffers_.TakeKey(key, product, hasKeyLow, rows);
+        buffers_.TakeKey<T>(key, product, hasKeyLow, rows);
         if (hasKeyLow) {
             buffers_.LoadHalf(q_[keyRow], rows, kKeyDim);
         }
@@ -120,20 +122,20 @@ private:
         Emit(step, Slot::kKeyP, product, rows);
         // q P
         const Tile query = buffers_.Work(4);
-        auto queryIn = buffers_.TakeHalf();
+        auto queryIn = buffers_.TakeHalf<T>();
         ToFloat<kChannels>(query, queryIn, rows);
         buffers_.FreeHalf(queryIn);
         TileMul<kChannels>(product, query, factor, rows);
         Emit(step, Slot::kQueryP, product, rows);
         // k N
-        if (bounded_) {
-            TileDivide<kChannels>(factor, buffers_.One(), factor, rows);
-        } else {
+        if (byLevels_) {
             decay.MakeFactorN(factor, gk, rows);
+        } else {
+            TileDivide<kChannels>(factor, buffers_.One(), factor, rows);
         }
         TileMul<kChannels>(product, key, factor, rows);
         EmitKeyN(step, product, rows);
-        if (!bounded_) {
+        if (byLevels_) {
             levels_.EmitRows(step, gk, key, query, rows);
             buffers_.FreeFull(gk);
         }
@@ -155,22 +157,22 @@ private:
     }
 
     __aicore__ inline void Emit(int64_t step, int64_t area, const Tile& tile, int32_t rows) {
-        auto out = buffers_.AllocOut<bfloat16_t>();
-        ToBf16<kChannels>(out, tile, rows);
-        buffers_.StoreOut(slots_.Area<bfloat16_t>(step, area)[buffers_.FirstChannel()], out, rows,
-                          kChannels, kKeyDim);
+        auto out = buffers_.AllocOut<T>();
+        ToIo<kChannels>(out, tile, rows);
+        buffers_.StoreOut(slots_.Area<T>(step, area)[buffers_.FirstChannel()], out, rows, kChannels,
+                          kKeyDim);
     }
 
-    // The rows of k N once for their own row block I = J, rounded to bf16, and the rounded rows
+    // The rows of k N once for their own row block I = J, rounded to T, and the rounded rows
     // times 2^(ref_I - ref_J) for every block I below.
     __aicore__ inline void EmitKeyN(int64_t step, const Tile& keyN, int32_t rows) {
-        const auto area = slots_.Area<bfloat16_t>(step, Slot::kKeyN)[buffers_.FirstChannel()];
+        const auto area = slots_.Area<T>(step, Slot::kKeyN)[buffers_.FirstChannel()];
         const int32_t blocks = (rows + kBlockRows - 1) / kBlockRows;
-        auto out = buffers_.AllocOut<bfloat16_t>();
-        ToBf16<kChannels>(out, keyN, rows);
+        auto out = buffers_.AllocOut<T>();
+        ToIo<kChannels>(out, keyN, rows);
         ToFloat<kChannels>(keyN, out, rows);
         buffers_.EnQueOut(out);
-        out = buffers_.DeQueOut<bfloat16_t>();
+        out = buffers_.DeQueOut<T>();
         for (int32_t block = 0; block < blocks; ++block) {
             StoreRows(area[(PairRow(block) + block) * kBlockRows * kKeyDim],
                       out[block * kBlockRows * kChannels], RowsOfBlock(block, rows), kChannels,
@@ -186,10 +188,10 @@ private:
         if (blocks > 2) {
             ShiftKeyN(shifted[kBlockRows * kChannels], keyN, 2);
         }
-        out = buffers_.AllocOut<bfloat16_t>();
-        ToBf16<kChannels>(out, shifted, (blocks > 2 ? 3 : 1) * kBlockRows);
+        out = buffers_.AllocOut<T>();
+        ToIo<kChannels>(out, shifted, (blocks > 2 ? 3 : 1) * kBlockRows);
         buffers_.EnQueOut(out);
-        out = buffers_.DeQueOut<bfloat16_t>();
+        out = buffers_.DeQueOut<T>();
         StoreRows(area[PairRow(1) * kBlockRows * kKeyDim], out, kBlockRows, kChannels, kKeyDim);
         if (blocks > 2) {
             StoreRows(area[PairRow(2) * kBlockRows * kKeyDim], out[kBlockRows * kChannels],
@@ -198,8 +200,8 @@ private:
         buffers_.FreeOut(out);
         if (blocks > 3) {
             ShiftKeyN(shifted, keyN, 3);
-            out = buffers_.AllocOut<bfloat16_t>();
-            ToBf16<kChannels>(out, shifted, 3 * kBlockRows);
+            out = buffers_.AllocOut<T>();
+            ToIo<kChannels>(out, shifted, 3 * kBlockRows);
             buffers_.StoreOut(area[PairRow(3) * kBlockRows * kKeyDim], out, 3 * kBlockRows,
                               kChannels, kKeyDim);
         }
@@ -235,7 +237,7 @@ private:
         buffers_.LoadHalf(akk_[offset], rows, kChunkRows);
         buffers_.LoadFull(dAqk_[offset], rows, kChunkRows);
         const Tile work = buffers_.Work(0);
-        auto akk = buffers_.TakeHalf();
+        auto akk = buffers_.TakeHalf<T>();
         ToFloat<kChannels>(work, akk, rows);
         buffers_.FreeHalf(akk);
         RowMul<kChannels>(work, work, buffers_.Beta(step), rows);
@@ -253,27 +255,26 @@ private:
 
     __aicore__ inline void EmitLevelScores(int64_t step, int64_t area, const Tile& high,
                                            const Tile& low, int32_t rows) {
-        if (!bounded_) {
+        if (byLevels_) {
             levels_.EmitScores(step, area, high, low, rows);
         }
     }
 
     __aicore__ inline void StoreScore(int64_t step, int64_t area, const Tile& tile, int32_t rows) {
-        auto out = buffers_.AllocOut<bfloat16_t>();
-        ToBf16<kChannels>(out, tile, rows);
-        buffers_.StoreOut(slots_.Area<bfloat16_t>(step, area)[FirstScoreRow() * kChunkRows], out,
-                          rows, kChunkRows, kChunkRows);
+        auto out = buffers_.AllocOut<T>();
+        ToIo<kChannels>(out, tile, rows);
+        buffers_.StoreOut(slots_.Area<T>(step, area)[FirstScoreRow() * kChunkRows], out, rows,
+                          kChunkRows, kChunkRows);
     }
 
-    // The tile as a pair of bf16 numbers, which high and the tile itself hold afterwards.
+    // The tile as a pair of numbers of T, which high and the tile itself hold afterwards.
     __aicore__ inline void StoreScorePair(int64_t step, int64_t area, int64_t lowArea,
                                           const Tile& tile, const Tile& high, int32_t rows) {
         const int64_t first = FirstScoreRow() * kChunkRows;
-        auto out = buffers_.AllocOut<bfloat16_t>();
-        ToBf16<kChannels>(out, tile, rows);
+        auto out = buffers_.AllocOut<T>();
+        ToIo<kChannels>(out, tile, rows);
         ToFloat<kChannels>(high, out, rows);
-        buffers_.StoreOut(slots_.Area<bfloat16_t>(step, area)[first], out, rows, kChunkRows,
-                          kChunkRows);
+        buffers_.StoreOut(slots_.Area<T>(step, area)[first], out, rows, kChunkRows, kChunkRows);
         TileSub<kChannels>(tile, tile, high, rows);
         StoreScore(step, lowArea, tile, rows);
     }
@@ -315,17 +316,17 @@ private:
 
     const ChunkKdaBwdFinalizeTilingData& tiling_;
     const ChunkIndex index_;
-    const bool bounded_;
+    const bool byLevels_;
     const SlotRing slots_;
     VectorBuffers buffers_;
-    Levels levels_;
-    Gradients gradients_;
-    AscendC::GlobalTensor<bfloat16_t> q_;
-    AscendC::GlobalTensor<bfloat16_t> k_;
-    AscendC::GlobalTensor<bfloat16_t> kLow_;
+    Levels<T> levels_;
+    Gradients<T> gradients_;
+    AscendC::GlobalTensor<T> q_;
+    AscendC::GlobalTensor<T> k_;
+    AscendC::GlobalTensor<T> kLow_;
     AscendC::GlobalTensor<float> gk_;
     AscendC::GlobalTensor<float> beta_;
-    AscendC::GlobalTensor<bfloat16_t> akk_;
+    AscendC::GlobalTensor<T> akk_;
     AscendC::GlobalTensor<float> dAqk_;
 };
 

@@ -31,14 +31,16 @@ class BwdCase:
         return self.x.k.shape[1]
 
 
-def make(seed, io=BFLOAT16, **options):
-    """An inputs.make_inputs case with the caches of stages 1, 3, 5 and 7."""
+def make(seed, io=BFLOAT16, upstream=1.0, **options):
+    """An inputs.make_inputs case with the caches of stages 1, 3, 5 and 7, d_o and dht times
+    `upstream`."""
     x = inputs.make_inputs(seed, io=io, **options)
     _, _, exact = x.forward()
     cache = {name: io.round(exact[name]) for name in IO_CACHES}
     for name in FP32_CACHES:
         cache[name] = None if exact[name] is None else np.asarray(exact[name], np.float32)
-    d_o = np.zeros_like(x.v) if x.d_o is None else x.d_o
+    d_o = np.zeros_like(x.v) if x.d_o is None else io.round(upstream * x.d_o)
+    dht = None if x.dht is None else upstream * x.dht
     cache["d_o"] = np.asarray(d_o, np.float32)
     d_aqk, dv_local, dq_raw = reference.bwd_prepare(
         cache["aqk"], cache["v_new"], d_o, cache["h"], scale=x.scale, cu_seqlens=x.cu_seqlens
@@ -52,7 +54,7 @@ def make(seed, io=BFLOAT16, **options):
         x.scale,
         gk=cache["gk"],
         h0=x.initial_state,
-        dht=x.dht,
+        dht=dht,
         cu_seqlens=x.cu_seqlens,
         use_exp2=x.options.get("use_exp2", True),
     )

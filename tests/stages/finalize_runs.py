@@ -6,7 +6,6 @@ import numpy as np
 
 from tests.stages import bwd_cases
 from tests.support import metrics, reference
-from tests.support.bfloat16 import BF16
 
 OP = "ChunkKdaBwdFinalize"
 PARAMETERS = ("da_log", "ddt_bias")
@@ -20,10 +19,8 @@ OPTIONS = (
 OUTPUTS = ("dq", "dk", "dv", "dbeta", "dg", "da_log", "ddt_bias")
 # Twice what was measured over this file's cases, the stage alone.
 LIMITS = dict(dq=6e-3, dk=8e-3, dv=4e-3, dbeta=4e-3, dg=7e-3, da_log=3e-2, ddt_bias=7e-3)
-# bf16 and fp32 caches that go in as they are, by the op's names.
-BF16_INPUTS = dict(
-    q="q_hat", k="k_hat", akk="akk", v_new="v_new", h="h", dh="dh", dv_scan="dv_scan"
-)
+# io and fp32 caches that go in as they are, by the op's names.
+IO_INPUTS = dict(q="q_hat", k="k_hat", akk="akk", v_new="v_new", h="h", dh="dh", dv_scan="dv_scan")
 FP32_INPUTS = dict(
     gk="gk", beta="beta_eff", d_aqk="d_aqk", dq_raw="dq_raw", q_rstd="q_rstd", k_rstd="k_rstd"
 )
@@ -38,9 +35,9 @@ def shapes(case, layout, gate_type):
     lead = lead_of(heads)
     rows, key_rows = lead + (128,), lead_of(case.key_heads) + (128,)
     return {
-        "dq": key_rows,
-        "dk": key_rows,
-        "dv": rows,
+        "dq": (key_rows, case.io.dtype),
+        "dk": (key_rows, case.io.dtype),
+        "dv": (rows, case.io.dtype),
         "dbeta": lead,
         "dg": (rows, gate_type),
         "da_log": (heads,),
@@ -48,13 +45,14 @@ def shapes(case, layout, gate_type):
     }
 
 
-def arguments(case, input_layout="BNSD", output_layout="BNSD", gate_type=BF16, **changes):
-    call = {op: bwd_cases.placed_bf16(case.cache[name]) for op, name in BF16_INPUTS.items()}
+def arguments(case, input_layout="BNSD", output_layout="BNSD", gate_type=None, **changes):
+    gate_type = gate_type or case.io.dtype
+    call = {op: bwd_cases.placed_io(case.cache[name], case.io) for op, name in IO_INPUTS.items()}
     call.update({op: case.cache[name] for op, name in FP32_INPUTS.items()})
     options = case.x.options
     gated = options.get("use_gate_in_kernel", True)
     call.update(
-        v=bwd_cases.placed_bf16(case.x.v, input_layout),
+        v=bwd_cases.placed_io(case.x.v, case.io, input_layout),
         raw_g=bwd_cases.placed(case.x.g, input_layout).astype(gate_type),
         a_log=case.x.a_log,
         dt_bias=case.x.dt_bias,

@@ -23,12 +23,13 @@ def with_lows(case, seed=0, names=tuple(LOWS)):
     rng = np.random.default_rng(seed)
     for name in names:
         high = case.cache[LOWS[name]]
-        case.cache[name] = round_bf16(high * rng.uniform(-1 / 256, 1 / 256, high.shape))
+        left = rng.uniform(-case.io.epsilon, case.io.epsilon, high.shape)
+        case.cache[name] = case.io.round(high * left)
     return case
 
 
 def arguments(case, *layouts, **changes):
-    lows = {name: to_bf16(case.cache[name]) for name in LOWS if name in case.cache}
+    lows = {name: case.io.array(case.cache[name]) for name in LOWS if name in case.cache}
     return finalize_runs.arguments(case, *layouts, **{**lows, **changes})
 
 

@@ -17,6 +17,7 @@ TAKE_FLOAT16 = (
     "fwd_h",
     "pre_process_bwd",
     "bwd_dhu",
+    "bwd_finalize",
 )
 
 
