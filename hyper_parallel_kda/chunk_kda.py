@@ -90,7 +90,8 @@ def npu_chunk_kda(
         use_exp2: unit of the cumulative gate that the stages hand on; no result depends on it.
         precise_relay: hand what carries a state and its gradient from chunk to chunk on as pairs of
             bfloat16 numbers. Gradients of a loss on the final state then keep sums that nearly
-            cancel; docs/accuracy.md has figures, and what it costs.
+            cancel, and states do not drift under runs of one key with update rates above 1.
+            docs/accuracy.md has figures, and what it costs.
 
     Returns:
         ``(attn_out, final_state)``: attn_out ``[B, T, Hv, V]``, or ``[T, Hv, V]`` for "NTD" and

@@ -7,6 +7,9 @@ state alone. Without the option dv is off by up to 97 % on these seeds, dbeta by
 da_log by 86. tests/system/test_options.py draws the option together with all others.
 """
 
+from dataclasses import replace
+
+import mindspore as ms
 import numpy as np
 import pytest
 
@@ -70,6 +73,40 @@ def test_fresh_seeds():
 def test_the_seeds_need_it(search, name):
     worst = max(errors(s, precise_relay=False)[name] for s in inputs.worst_seeds(search))
     assert worst > 0.1
+
+
+def errors_of_one_key(beta, nats, relay):
+    """Worst relative L2 of output and final state where one key comes again and again: five chunks,
+    in which Akk has rows that nearly cancel, and a state that carries the error on."""
+    worst = np.zeros(2)
+    for seed in range(4):
+        x = inputs.make_inputs(seed, tokens=320, gate="activated", decay="zero", beta="two")
+        x = replace(
+            x,
+            k=np.broadcast_to(x.k[:, :, :1], x.k.shape),
+            g=np.full_like(x.g, -np.float32(nats)),
+            beta=np.full_like(x.beta, beta),
+        )
+        output, state, _ = x.forward()
+        named = chain.tensors(x, gate_dtype=ms.float32)
+        got_output, got_state = chain.call(x, named, precise_relay=relay)
+        got_output = np.swapaxes(chain.array(got_output), 1, 2)
+        found = (
+            metrics.relative_l2(got_output, output),
+            metrics.relative_l2(chain.array(got_state), state),
+        )
+        worst = np.maximum(worst, found)
+    print(f"beta {beta}, {nats} nats a token, precise_relay={relay}:", worst)
+    return worst
+
+
+@pytest.mark.parametrize("beta, nats", [(1.0, 0.0), (1.5, 0.0), (1.9, 0.0), (1.99, 0.03)])
+def test_one_key_again_and_again(beta, nats):
+    """Measured with it: 3.6 % of the output, 3.1 % of the state. Without it the bf16 of Akk
+    diag(beta) makes the map from chunk to chunk grow where the true one shrinks."""
+    assert errors_of_one_key(beta, nats, True).max() <= 0.06
+    without = errors_of_one_key(beta, nats, False)
+    assert beta != 1.9 or without.max() > 0.5  # the seeds need it
 
 
 @pytest.mark.parametrize("decay", ["lasting", "mixed", "bound"])
