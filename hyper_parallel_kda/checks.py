@@ -20,12 +20,11 @@ from .stage_table import LAYOUTS, RANK3_LAYOUTS, REQUIRED, HostArraySpec, Tensor
 FLOAT32_MAX = (2 - 2**-23) * 2.0**127
 FLOAT32_MIN = 2.0**-126
 
-REFUSED_DTYPES = {
-    ms.float32: "float32 tiles of a chunk do not fit the 192 KB of a unified buffer beside their "
-    "operands, and float32 products run at a quarter of the cube's rate",
-    ms.float16: "its range, 2^-24 to 65504, holds neither the decay factors of a 16-row block nor "
-    "the gradients of the states",
-}
+IO_DTYPES = (ms.bfloat16, ms.float16)
+WHY_NOT_FLOAT32 = (
+    "float32 tiles of a chunk do not fit the 192 KB of a unified buffer beside their operands, and "
+    "float32 products run at a quarter of the cube's rate"
+)
 _DTYPE_NAMES = {ms.bfloat16: "bfloat16", ms.float16: "float16", ms.float32: "float32"}
 
 
@@ -177,14 +176,17 @@ class Checker:
             if dtype != ms.float32:
                 self.type_error(name, "float32", dtype_name(dtype))
             return
-        if spec.dtype == "io|fp32" and dtype == ms.float32:
+        or_float = " or float32" if spec.dtype == "io|fp32" else ""
+        if or_float and dtype == ms.float32:
             return
-        if dtype != ms.bfloat16:
-            expected = "bfloat16 or float32" if spec.dtype == "io|fp32" else "bfloat16"
-            reason = REFUSED_DTYPES.get(dtype) if spec.dtype == "io" else None
-            self.type_error(name, expected, dtype_name(dtype) + (f"; {reason}" if reason else ""))
+        got = dtype_name(dtype)
+        if dtype not in IO_DTYPES:
+            reason = f"; {WHY_NOT_FLOAT32}" if dtype == ms.float32 else ""
+            self.type_error(name, "bfloat16 or float16" + or_float, got + reason)
         if self.io is None:
             self.io = (dtype, name)
+        elif dtype != self.io[0]:
+            self.type_error(name, f"{dtype_name(self.io[0])}{or_float} (as {self.io[1]})", got)
 
     def _shape(self, name, dims, shape, flat):
         """Messages have the numbers first, as the tiling's have, and in brackets how they came."""

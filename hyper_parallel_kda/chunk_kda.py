@@ -60,11 +60,11 @@ def npu_chunk_kda(
 
     Args:
         q, k: ``[B, Hk, T, K]`` for layout "BNSD", ``[B, T, Hk, K]`` for "BSND", ``[Hk, T, K]`` for
-            "NTD", ``[T, Hk, K]`` for "TND". bfloat16, K = 128.
+            "NTD", ``[T, Hk, K]`` for "TND". bfloat16 or float16, K = 128.
         v: the same with Hv heads and width V = 128. Hv is a multiple of Hk; value head i reads
             query/key head ``i // (Hv / Hk)``.
-        g: gate, shaped like v with width K. bfloat16 or float32.
-        beta: like v without the last axis. bfloat16 or float32.
+        g: gate, shaped like v with width K. q's dtype or float32.
+        beta: like v without the last axis. q's dtype or float32.
         scale: factor of q, usually ``K ** -0.5``.
         chunk_size: 64.
         output_final_state: also return the state after the last token.
@@ -80,7 +80,7 @@ def npu_chunk_kda(
             sequence, N = B.
         chunk_indices: the (sequence, chunk) pairs of all chunks, ``[Nc, 2]`` or flat, checked
             against cu_seqlens; None: made here.
-        initial_state: ``[N, Hv, K, V]``, float32 or bfloat16; None is zero.
+        initial_state: ``[N, Hv, K, V]``, float32 or q's dtype; None is zero.
         epsilon, use_qk_l2norm_in_kernel: divide q and k by ``sqrt(sum(x * x) + epsilon)``.
         use_beta_sigmoid_in_kernel, allow_neg_eigval: beta is the argument of a sigmoid; of twice a
             sigmoid.
@@ -89,7 +89,7 @@ def npu_chunk_kda(
         state_v_first: states are ``[N, Hv, V, K]``.
         use_exp2: unit of the cumulative gate that the stages hand on; no result depends on it.
         precise_relay: hand what carries a state and its gradient from chunk to chunk on as pairs of
-            bfloat16 numbers. Gradients of a loss on the final state then keep sums that nearly
+            numbers of q's dtype. Gradients of a loss on the final state then keep sums that nearly
             cancel, and states do not drift under runs of one key with update rates above 1.
             docs/accuracy.md has figures, and what it costs.
 

@@ -7,7 +7,7 @@ Nc = ceil(T / C), N = B sequences. Caches are head-major whatever the input's la
 ``[B, Hv, T, *]`` is ``[Hv, T, *]`` in calls without a batch axis (layouts "NTD" and "TND"), chunk
 states then have B = 1. With cu_seqlens (packed sequences, B = 1) N is their number and Nc that of
 their chunks; chunk_indices are made from it when None. docs/stages.md says more. "input dtype" is
-bfloat16.
+bfloat16 or float16, all of a call alike.
 Every function raises TypeError or ValueError naming a wrong argument, and RuntimeError when the op
 library is missing, lacks the stage or fails.
 """

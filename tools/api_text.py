@@ -22,7 +22,7 @@ installing in the [README](../README.md), measured errors in [accuracy.md](accur
 | C, Nc | chunk length, 64; chunks: ceil(T / C), packed: the sum of ceil(length / C) |
 | N | sequences: B, packed: the entries of cu_seqlens less one |
 | R | ranks whose summaries are merged |
-| io | the dtype of q, k and v: bfloat16 |
+| io | the dtype of q, k and v: bfloat16 or float16 |
 
 * **Layouts** say where the token axis of a model's tensors is; NTD and TND have no batch axis. What
   passes between stages, "cache" below, is head-major: like BNSD, or like NTD in a call without
@@ -30,10 +30,11 @@ installing in the [README](../README.md), measured errors in [accuracy.md](accur
 * **Units.** Gates are natural logarithms of a decay a token. The cumulative gate `gk` between
   the stages is in units of log2, or in nats with `use_exp2=False`; all stages of one chain take the
   same value, and results do not depend on it.
-* **Dtypes.** float32 and float16 q, k and v are refused: float32 tiles of a chunk do not fit the
-  192 KB of a core's unified buffer beside their operands, and float32 products run at a quarter of
-  the cube's rate; float16's range, 2^-24 to 65504, holds neither the decay factors of a 16-row
-  block nor the gradients of the states.
+* **Dtypes.** q, k, v and the caches are bfloat16 or float16, all of a call alike. float16 has three
+  bits more, and a range of 2^-24 to 65504: what leaves it becomes zero or infinite, gradients
+  included ([stages.md](stages.md) says where). float32 q, k and v are refused: their tiles do not
+  fit the 192 KB of a core's unified buffer beside their operands, and float32 products run at a
+  quarter of the cube's rate.
 * **Nothing is modified**, except `state` of `npu_chunk_kda_merge_fwd_bwd`. Tensors need not be
   contiguous, and one tensor may be passed for several arguments.
 * **The same input gives the same bits**, whatever the number of threads and cores. A change at
@@ -120,7 +121,7 @@ MEANING = {
     "allow_neg_eigval": "twice the sigmoid: update rates up to 2",
     "use_exp2": "gk is in units of log2; False: in nats",
     "backward_mode": "which slots are returned",
-    "precise_relay": "kg and k_hat as pairs of bfloat16 numbers, high + low, and u in float32, "
+    "precise_relay": "kg and k_hat as pairs of numbers of that dtype, high + low, and u in float32, "
     "for fwd_h, bwd_dhu and bwd_finalize",
     "w": "the slot `w`",
     "u": "the slot `u`",

@@ -28,14 +28,27 @@ WRONG = [
     (dict(q=None), TypeError, ["q: expected a mindspore.Tensor, got None"]),
     (dict(v=[1.0]), TypeError, ["v: expected a mindspore.Tensor", "list"]),
     (dict(q=np.zeros(SHAPE)), TypeError, ["q: expected a mindspore.Tensor", "ndarray"]),
-    (dict(q=ms.ops.zeros(SHAPE, ms.int32)), TypeError, ["q: expected bfloat16, got int32"]),
+    (
+        dict(q=ms.ops.zeros(SHAPE, ms.int32)),
+        TypeError,
+        ["q: expected bfloat16 or float16, got int32"],
+    ),
+    (
+        dict(v=ms.ops.zeros(SHAPE, ms.float16)),
+        TypeError,
+        ["v: expected bfloat16 (as q), got float16"],
+    ),
     (
         dict(q=ms.ops.zeros(SHAPE, ms.float16)),
         TypeError,
-        ["q: expected bfloat16, got float16; its range, 2^-24 to 65504"],
+        ["k: expected float16 (as q), got bfloat16"],
     ),
-    (dict(v=fp32(*SHAPE)), TypeError, ["v: expected bfloat16, got float32; ", "192 KB"]),
-    (dict(g=ms.ops.zeros(SHAPE, ms.float16)), TypeError, ["g: expected bfloat16 or float32, got"]),
+    (dict(v=fp32(*SHAPE)), TypeError, ["v: expected bfloat16 or float16, got float32; ", "192 KB"]),
+    (
+        dict(g=ms.ops.zeros(SHAPE, ms.float16)),
+        TypeError,
+        ["g: expected bfloat16 or float32 (as q), got float16"],
+    ),
     (
         dict(q=bf16(2, 3, 65)),
         ValueError,

@@ -17,7 +17,7 @@ from hyper_parallel_kda import rules
 from hyper_parallel_kda import stage_table as table
 from tests.support.aclnn import BF16, AclnnError, Library
 from tests.support.public_calls import to_python
-from tests.support.stage_calls import TAKE_FLOAT16, complete_call, packing
+from tests.support.stage_calls import complete_call, packing
 
 STAGES = pytest.mark.parametrize("stage", table.STAGES, ids=lambda stage: stage.name)
 NAMES = {"BF16": "bfloat16", "FLOAT": "float32"}
@@ -40,8 +40,7 @@ def words(text, stage):
     if generated:
         name = re.sub("(Optional|Ref)$", "", generated[1])
         names = {c_name(spec.name): spec.name for spec in stage.inputs}
-        # float16 is not offered by the package, which not all stages could take.
-        words = set((generated[2] or "").split(" or ")) - {"", "FLOAT16"}
+        words = set((generated[2] or "").split(" or ")) - {""}
         types = {NAMES[word] for word in words}
         return names[name], " or ".join(sorted(types))
     found = re.search(r"([\w ]+): expected (.+?), got ", text)
@@ -95,16 +94,29 @@ def test_dtypes(library, stage):
         for dtype in (np.int32, np.float16, np.float32, BF16):
             if (spec.dtype, dtype) in {("io", BF16), ("fp32", np.float32)}:
                 continue
-            if dtype == np.float16 and spec.dtype != "fp32" and stage.name in TAKE_FLOAT16:
-                continue  # where the C function sees float16, another argument is the wrong one
             if spec.dtype == "io|fp32" and dtype in (BF16, np.float32):
                 continue
+            if dtype == np.float16 and spec.dtype != "fp32":
+                continue  # good by itself: test_mixed_io_types
 
             def cast(arguments, name=spec.name, dtype=dtype):
                 return {name: arguments[name].astype(dtype)}
 
             c, python = refusals(library, stage, cast)
             assert c == python, (spec.name, dtype)
+
+
+@STAGES
+def test_mixed_io_types(library, stage):
+    """One float16 tensor among bfloat16 ones. The C function says that no list of types fits."""
+    for spec in tensors(stage):
+        if "io" in spec.dtype:
+            arguments, outputs = complete_call(stage, tokens=17, pairs=True)
+            arguments[spec.name] = arguments[spec.name].astype(np.float16)
+            with pytest.raises(AclnnError):
+                library.call(stage.op, outputs=outputs, **arguments)
+            with pytest.raises(TypeError, match="expected b?float16.* (as .*), got b?float16"):
+                getattr(kda, stage.function)(**to_python(arguments))
 
 
 @STAGES

@@ -38,11 +38,13 @@ def output_layout(layout):
     return "TND" if layout in RANK3_LAYOUTS else "BSND"
 
 
-def tensors(x, layout="BSND", gate_dtype=ms.bfloat16, beta_dtype=None):
-    """The input tensors of an inputs.Inputs by name. beta that bf16 cannot hold stays fp32."""
+def tensors(x, layout="BSND", gate_dtype=None, beta_dtype=None):
+    """The input tensors of an inputs.Inputs by name: in its io type, unless the gate or beta has
+    another. beta that the io type cannot hold stays fp32."""
     raw_beta = bool(x.options.get("use_beta_sigmoid_in_kernel"))
-    beta_dtype = beta_dtype or (ms.bfloat16 if raw_beta else ms.float32)
-    dtypes = dict(q=ms.bfloat16, k=ms.bfloat16, v=ms.bfloat16, g=gate_dtype, beta=beta_dtype)
+    io = getattr(ms, x.io.name)
+    beta_dtype = beta_dtype or (io if raw_beta else ms.float32)
+    dtypes = dict(q=io, k=io, v=io, g=gate_dtype or io, beta=beta_dtype)
     out = {}
     for name in TENSORS:
         value = getattr(x, name)
