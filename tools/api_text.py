@@ -121,7 +121,7 @@ MEANING = {
     "allow_neg_eigval": "twice the sigmoid: update rates up to 2",
     "use_exp2": "gk is in units of log2; False: in nats",
     "backward_mode": "which slots are returned",
-    "precise_relay": "kg and k_hat as pairs of numbers of that dtype, high + low, and u in float32, "
+    "precise_relay": "kg and k_hat as pairs of io numbers, high + low, and u in float32, "
     "for fwd_h, bwd_dhu and bwd_finalize",
     "w": "the slot `w`",
     "u": "the slot `u`",
