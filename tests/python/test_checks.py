@@ -65,7 +65,11 @@ WRONG = [
     (dict(g=bf16(2, 3, 65)), ValueError, ["g: expected shape [2, 3, 65, 128]", "[2, 3, 65]"]),
     (dict(q=bf16(2, 3, 65, 96)), ValueError, ["q: expected shape [2, 3, 65, 128]", "K = 128"]),
     (dict(beta=bf16(1, 3, 65)), ValueError, ["beta: ", "B = 2, as in q", "[1, 3, 65]"]),
-    (dict(g=ms.ops.zeros(SHAPE, ms.int8)), TypeError, ["g: expected bfloat16 or float32", "int8"]),
+    (
+        dict(g=ms.ops.zeros(SHAPE, ms.int8)),
+        TypeError,
+        ["g: expected bfloat16 or float16 or float32", "int8"],
+    ),
     (dict(a_log=bf16(3)), TypeError, ["a_log: expected float32, got bfloat16"]),
     (dict(a_log=fp32(4)), ValueError, ["a_log: ", "Hv = 3, as in v; layout is 'BNSD'", "[4]"]),
     (dict(a_log=None), ValueError, ["a_log: expected a float32 tensor [Hv]", "got None"]),

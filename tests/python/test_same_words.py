@@ -20,7 +20,7 @@ from tests.support.public_calls import to_python
 from tests.support.stage_calls import complete_call, packing
 
 STAGES = pytest.mark.parametrize("stage", table.STAGES, ids=lambda stage: stage.name)
-NAMES = {"BF16": "bfloat16", "FLOAT": "float32"}
+NAMES = {"FLOAT16": "float16", "BF16": "bfloat16", "FLOAT": "float32"}
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_mixed_io_types(library, stage):
             arguments[spec.name] = arguments[spec.name].astype(np.float16)
             with pytest.raises(AclnnError):
                 library.call(stage.op, outputs=outputs, **arguments)
-            with pytest.raises(TypeError, match="expected b?float16.* (as .*), got b?float16"):
+            with pytest.raises(TypeError, match=r"expected b?float16.* \(as .*\), got b?float16"):
                 getattr(kda, stage.function)(**to_python(arguments))
 
 
