@@ -315,8 +315,6 @@ def test_token_rows_wider_than_a_cube_copy_can_step(lib):
 @pytest.mark.parametrize(
     "change, message",
     (
-        ({"use_gate_in_kernel": False}, "a_log"),
-        ({"use_gate_in_kernel": False, "a_log": None}, "dt_bias"),
         ({"allow_neg_eigval": True, "use_beta_sigmoid_in_kernel": False}, "allow_neg_eigval"),
         ({"layout": "TND"}, "layout"),
         ({"backward_mode": "all"}, "backward_mode"),
