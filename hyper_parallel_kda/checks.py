@@ -181,7 +181,8 @@ class Checker:
             return
         got = dtype_name(dtype)
         if dtype not in IO_DTYPES:
-            reason = f"; {WHY_NOT_FLOAT32}" if dtype == ms.float32 else ""
+            of_model = dtype == ms.float32 and name in ("q", "k", "v")
+            reason = f"; {WHY_NOT_FLOAT32}" if of_model else ""
             self.type_error(name, "bfloat16 or float16" + or_float, got + reason)
         if self.io is None:
             self.io = (dtype, name)

@@ -76,7 +76,8 @@ def npu_chunk_kda_pre_process_fwd(k, w, u, *, gk, cu_seqlens=None, chunk_size=64
     k (= kg) and w ``[B, Hv, T, K]``, u ``[B, Hv, T, V]``, gk float32, in units of log2 or, with
     use_exp2=False, in nats; cu_seqlens bounds packed sequences, chunk_size is 64. Returns a tuple
     with one float32 summary ``[N, Hv, K, V + K]`` = ``[E | M]``, which means
-    ``state_out = M @ state_in + E``.
+    ``state_out = M @ state_in + E``. Summaries take no pairs: after ``fwd_prepare`` with
+    precise_relay, whose u is float32, cast u to the input dtype.
     """
     _refuse_graph_mode()
     return run_stage(table.PRE_PROCESS_FWD, dict(locals()))

@@ -397,6 +397,7 @@ private:
 
     // dk1 = 2^(gk_last - gk) (v_new R^T):  dk += dk1,  dgk[last] += 2^gk_last diag(H R^T). The row
     // that wrote into the state decays with it from the next row on: see SumOverRows for k dk1.
+    // No barrier at the end: ExchangeSums has some, in front of dgk's next use.
     __aicore__ inline void StateKeyTerms() {
         BlockRowMul64(Factor(), Factor(), b_.Decay().LastPow(), rows_);
         Tile dk1 = b_.TakeFull();
@@ -406,7 +407,6 @@ private:
         b_.FreeFull(dk1);
         AscendC::MulAddDst(DGate()[(rows_ - 1) * kChannels], HrDiagonal(), b_.Decay().Last(),
                            kFullMask, 1, Contiguous());
-        AscendC::PipeBarrier<PIPE_V>();
     }
 
     // da_t = sum of dgk_i, i >= t, and of k_i dk1_i, i < t. As a part of dgk the latter would be
@@ -422,8 +422,9 @@ private:
         }
     }
 
-    // Pairs inside diagonal blocks by levels. P and the tile of k are free for
-    // it: gk and k come anew for what follows.
+    // Pairs inside diagonal blocks by levels. P and the tile of k are free for it: gk and k come
+    // anew for what follows. No barrier at the end: KeyColumnTerms has some, in front of dk's next
+    // use.
     __aicore__ inline void LevelTerms() {
         const Tile rowSum = Work();
         Tile gk = b_.TakeFull();
@@ -443,15 +444,15 @@ private:
         RowSums64(b_.Scratch(), Factor(), rows_);
         TileAdd<kChannels>(b_.Sums(), b_.Sums(), b_.Scratch(), 1);
         ColumnMulAdd<kChannels>(DKey(), rowSum, b_.BetaColumn(), rows_);
-        AscendC::PipeBarrier<PIPE_V>();
     }
 
     // dq or dk of the value heads of one key head, in order: each head but the last leaves the sum
-    // so far in workspace, the last one ends up with all of it in its tile.
+    // so far in workspace, the last one ends up with all of it in its tile. The load needs no flag
+    // of its own: between the two steps the output buffers of the store go round again, and every
+    // use of one waits for the store before it.
     __aicore__ inline void SumOverGroup(const Tile& grad, int64_t area, bool hasSum, bool isLast) {
         const auto sum = slots_.GroupSum(area)[column_];
         if (hasSum) {
-            SyncPipes<AscendC::HardEvent::MTE3_MTE2>();  // the head before has written it
             b_.LoadFull(sum, rows_, kKeyDim);
             Tile before = b_.TakeFull();
             TileAdd<kChannels>(grad, before, grad, rows_);

@@ -74,6 +74,7 @@ public:
         }
         AscendC::PipeBarrier<PIPE_V>();
     }
+    // No barrier.
     template <typename T>
     __aicore__ inline void ToFloat(const Tile& dst, const AscendC::LocalTensor<T>& src) const {
         for (int32_t run = 0; run < runs_; ++run) {
@@ -81,7 +82,6 @@ public:
             AscendC::Cast(dst[at], src[at], AscendC::RoundMode::CAST_NONE, kFullMask, repeats_,
                           AscendC::UnaryRepeatParams(1, 1, Stride(), Stride() / 2));
         }
-        AscendC::PipeBarrier<PIPE_V>();
     }
 
 private:

@@ -202,7 +202,8 @@ __aicore__ inline void RowSums64(const Tile& sums, const Tile& src, int32_t rows
 }
 
 // sums[c] = sum over rows of src[r][c], in a fixed order (halves, so every step has many repeats);
-// src is overwritten. rows must be a power of two: clear the rest of a tail tile first.
+// src is overwritten. rows must be a power of two: clear the rest of a tail tile first. No barrier
+// at the end.
 template <int32_t kWidth = 128>
 __aicore__ inline void ColumnSums(const Tile& sums, const Tile& src, int32_t rows) {
     for (int32_t half = rows / 2; half >= 2; half /= 2) {
@@ -211,7 +212,6 @@ __aicore__ inline void ColumnSums(const Tile& sums, const Tile& src, int32_t row
         AscendC::PipeBarrier<PIPE_V>();
     }
     AscendC::Add(sums, src, src[kWidth], kFullMask, TileRepeats<kWidth>(1), Contiguous());
-    AscendC::PipeBarrier<PIPE_V>();
 }
 
 // ---- casts and clearing
@@ -230,12 +230,6 @@ __aicore__ inline void ToIo(const AscendC::LocalTensor<T>& dst, const Tile& src,
     AscendC::Cast(dst, src, AscendC::RoundMode::CAST_RINT, kFullMask, TileRepeats<kWidth>(rows),
                   AscendC::UnaryRepeatParams(1, 1, kRepeatBlocks / 2, kRepeatBlocks));
     AscendC::PipeBarrier<PIPE_V>();
-}
-
-template <int32_t kWidth = 128>
-__aicore__ inline void ToBf16(const AscendC::LocalTensor<bfloat16_t>& dst, const Tile& src,
-                              int32_t rows) {
-    ToIo<kWidth>(dst, src, rows);
 }
 
 // Rows [first, end) become zero, whatever they held. Never multiply by zero for this: NaN * 0 is

@@ -9,7 +9,6 @@ import pytest
 from hyper_parallel_kda import loader
 from hyper_parallel_kda import stage_table as table
 from tests.support.aclnn import Library
-from tests.support.stage_calls import TAKE_FLOAT16
 
 C_TYPE_KINDS = {
     "const aclTensor *": "t",
@@ -20,9 +19,7 @@ C_TYPE_KINDS = {
     "bool": "b",
     "char *": "s",
 }
-DTYPES = {"io": {"BF16"}, "fp32": {"FLOAT"}, "io|fp32": {"BF16", "FLOAT"}}
-# The same of the stages that take float16 as well.
-BOTH_DTYPES = {
+DTYPES = {
     "io": {"BF16", "FLOAT16"},
     "fp32": {"FLOAT"},
     "io|fp32": {"BF16", "FLOAT16", "FLOAT"},
@@ -47,10 +44,6 @@ def test_the_library_has_the_nine_ops_and_no_other(ops):
     assert set(ops) == {stage.op for stage in table.STAGES}
 
 
-def dtypes(stage):
-    return BOTH_DTYPES if stage.name in TAKE_FLOAT16 else DTYPES
-
-
 def all_dtypes(param):
     return set(param["dtypes"]) | set(param["dtype_list"])
 
@@ -66,7 +59,7 @@ def test_inputs(ops, stage):
         else:
             assert param["optional"] == spec.optional, spec.name
             assert not param["value_depend"]
-            assert all_dtypes(param) == dtypes(stage)[spec.dtype], spec.name
+            assert all_dtypes(param) == DTYPES[spec.dtype], spec.name
 
 
 @pytest.mark.parametrize("stage", table.STAGES, ids=lambda stage: stage.name)
@@ -89,7 +82,7 @@ def test_outputs(ops, stage):
     for param, spec in zip(defined, stage.outputs, strict=True):
         dtype = stage.input(spec.dtype[1:]).dtype if spec.dtype[0] == "=" else spec.dtype
         assert param["optional"] == spec.optional, spec.name
-        assert all_dtypes(param) == dtypes(stage)[dtype], spec.name
+        assert all_dtypes(param) == DTYPES[dtype], spec.name
 
 
 @pytest.mark.parametrize("stage", table.STAGES, ids=lambda stage: stage.name)

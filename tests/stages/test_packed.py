@@ -16,7 +16,7 @@ from tests.stages import stage_runs
 from tests.support import inputs
 from tests.support.io_types import FLOAT16
 from tests.support.metrics import relative_l2
-from tests.support.stage_calls import TAKE_FLOAT16, complete_call, takes_pairs
+from tests.support.stage_calls import complete_call, takes_pairs
 
 PACKED = [
     stage for stage in table.STAGES if any(spec.name == "cu_seqlens" for spec in stage.inputs)
@@ -122,9 +122,7 @@ def test_low_halves(lib, stage):
     assert_as_dense(lib, stage, inputs.packed(LENGTHS["tails and empty ones"]), pairs=True)
 
 
-@pytest.mark.parametrize(
-    "stage", [stage for stage in PACKED if stage.name in TAKE_FLOAT16], ids=lambda stage: stage.name
-)
+@STAGES
 def test_float16(lib, stage):
     cu_seqlens = inputs.packed(LENGTHS["tails and empty ones"])
     for pairs in (False, True) if takes_pairs(stage) else (False,):

@@ -13,7 +13,7 @@ import mindspore as ms
 import numpy as np
 
 from tests.support import chain, emulation, inputs, metrics, reference
-from tests.support.bfloat16 import round_bf16
+from tests.support.io_types import IO_TYPES
 
 # Every option away from the core set-up, one at a time: for tables.
 OPTIONS = {
@@ -45,12 +45,13 @@ OPTIONS = {
     "state_v_first": {"state": "float32", "state_v_first": True},
     "disable_recompute = False": {"recompute": True},
     "precise_relay": {"precise_relay": True},
+    "float16": {"io": "float16", "gate_dtype": "float16"},
     "loss on the output": {"loss": "output"},
     "loss on the state": {"loss": "final_state"},
 }
 CORE = {"key_heads": 4}
 
-DTYPES = {"bfloat16": ms.bfloat16, "float32": ms.float32}
+DTYPES = {name: getattr(ms, name) for name in ("bfloat16", "float16", "float32")}
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Setup:
     state_v_first: bool = False
     recompute: bool = False
     precise_relay: bool = False
+    io: str = "bfloat16"  # dtype of q, k, v; gate_dtype and state are that or float32
     gate_dtype: str = "bfloat16"
     loss: str = "both"
     scale: float = 128**-0.5
@@ -117,6 +119,7 @@ def inputs_of(s):
         initial_state=s.state is not None,
         loss=s.loss,
         cu_seqlens=s.cu_seqlens,
+        io=next(io for io in IO_TYPES if io.name == s.io),
     )
     if s.gate == "safe":
         x.options["lower_bound"] = s.lower_bound
@@ -124,11 +127,11 @@ def inputs_of(s):
         x.options["safe_gate"] = s.activated_safe_gate
     if s.l2norm:
         x.options["epsilon"] = s.epsilon
-    if s.state == "bfloat16":
-        x = replace(x, initial_state=round_bf16(x.initial_state))
+    if s.state == s.io:
+        x = replace(x, initial_state=x.io.round(x.initial_state))
     if s.dt_bias == "none" and x.dt_bias is not None:
         # The decay's range goes into the gate itself, or every channel would be in the middle.
-        g = round_bf16(x.g + x.dt_bias[None, :, None, :])
+        g = x.io.round(x.g + x.dt_bias[None, :, None, :])
         x = replace(x, g=g, dt_bias=None)
     return replace(x, scale=s.scale, case=str(s))
 

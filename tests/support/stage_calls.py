@@ -8,18 +8,6 @@ from hyper_parallel_kda import stage_table as table
 from tests.support import reference
 from tests.support.io_types import BFLOAT16
 
-# Stages whose kernels take float16 in the place of bfloat16.
-TAKE_FLOAT16 = (
-    "fwd_prepare",
-    "fwd_finalize",
-    "bwd_prepare",
-    "pre_process_fwd",
-    "fwd_h",
-    "pre_process_bwd",
-    "bwd_dhu",
-    "bwd_finalize",
-)
-
 
 def dtypes(io):
     """NumPy's for the table's."""

@@ -15,9 +15,9 @@ from tests.support.io_types import FLOAT16
 from tests.system.test_robustness import same_bits
 
 CASES = tuple((gate, decay) for gate in inputs.GATES for decay in inputs.GATES[gate])
-# Worst relative L2 in percent of the bfloat16 kernels' contract, over this: float16 has three bits
-# more, and what is computed in fp32 either way gains nothing.
-FINER = 4
+# The limits are the contract's over this. Measured over three seeds of every gate and decay: at
+# most a thirteenth of the contract (output 0.046 %, dk 0.060 %, da_log 0.11 %).
+FINER = 6
 
 
 def draw(**changes):
