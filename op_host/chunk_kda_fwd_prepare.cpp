@@ -203,8 +203,10 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     data->saveQg = selection.qg;
     data->saveHatted = selection.hatted;
     data->preciseRelay = precise;
-    data->unitBytes += precise ? kda::FwdPrepareSpace::kBetaInverseLowBytes : 0;
-    data->reserved = 0;
+    // Rates above 1 make long alternating sums of the rows of Akk diag(beta), and what rounding
+    // takes from them would grow from chunk to chunk.
+    data->splitInverse = precise || data->betaSigmoid == 0 || data->betaTop > 1.0f;
+    data->unitBytes += data->splitInverse ? kda::FwdPrepareSpace::kBetaInverseLowBytes : 0;
     // A block works on pairs of tasks, one for each of its vector cores.
     const int64_t pairs = (geometry.totalChunks * keyHeads + 1) / 2;
     tiling.Launch(tiling.BlockCount(pairs), kda::kFwdPrepareUnitsPerBlock * data->unitBytes, 0,

@@ -16,9 +16,9 @@
 // which is 655,360 + 1,048,576 for a full chunk. Under a gate without a bound, and always
 // in float16, the diagonal blocks come from four products, one a level (common/level_decay.h):
 //   32 * 16 * 128 * (b (b - 1) / 2 + 4 b)
-// for the scores, 1,441,792 in a full chunk. With preciseRelay Akk diag(beta) is a sum of two
-// 16-bit numbers, hence two products for w and u, u stays in fp32, and what rounding leaves of kg
-// and k_hat comes out, too.
+// for the scores, 1,441,792 in a full chunk. Where beta may exceed 1, and with preciseRelay, Akk
+// diag(beta) is a sum of two 16-bit numbers, hence two products for w and u. With preciseRelay u
+// stays in fp32, and what rounding leaves of kg and k_hat comes out, too.
 #include "kernel_operator.h"
 
 #include "chunk_kda_fwd_prepare_cube.h"

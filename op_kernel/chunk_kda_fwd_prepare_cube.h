@@ -151,10 +151,10 @@ private:
         L1 operands = outputOperands_.template AllocTensor<T>();
         const L1 low = operands[64 * 64];
         const L1 right = operands[2 * 64 * 64];
-        const bool isPrecise = tiling_.preciseRelay != 0;
+        const bool isSplit = tiling_.splitInverse != 0;
         LoadNdToL1(operands, Io(gm_.workspace + space + FwdPrepareSpace::kBetaInverse, 0), rows, 64,
                    64, 64);
-        if (isPrecise) {
+        if (isSplit) {
             const int64_t part = tiling_.unitBytes - FwdPrepareSpace::kBetaInverseLowBytes;
             LoadNdToL1(low, Io(gm_.workspace + space + part, 0), rows, 64, 64, 64);
         }
@@ -171,7 +171,7 @@ private:
         auto b = l0_.template AllocB<T>();
         LoadB(b, right, rows, 256, 64);
         L0C c = l0_.AllocC();
-        if (isPrecise) {
+        if (isSplit) {
             auto aLow = l0_.template AllocA<T>();
             LoadA(aLow, low, rows, rows, 64);
             l0_.MultiplySum(c, a, aLow, b, rows, 256, rows);
@@ -183,7 +183,7 @@ private:
         const int64_t offset =
             index_.CacheOffset(unit.place, unit.valueHead, tiling_.geometry.valueHeads, 128);
         StoreC(Io(gm_.w, offset), c, rows, 128, 128);
-        if (isPrecise) {
+        if (tiling_.preciseRelay != 0) {
             AscendC::GlobalTensor<float> u;
             u.SetGlobalBuffer((__gm__ float*)gm_.u + offset);
             StoreC(u, c[padded * 128], rows, 128, 128);

@@ -34,7 +34,7 @@ struct FwdPrepareSpace {
     static constexpr int64_t kLevelScores = kLevelOperands + kLevelCount * kRowOperandBytes;
     static constexpr int64_t kLevelScoreBytes = 128 * 16 * 4;
     static constexpr int64_t kUnboundedBytes = kLevelScores + kLevelCount * kLevelScoreBytes;
-    // With preciseRelay, at the end: what rounding left of Akk diag(beta).
+    // With splitInverse, at the end: what rounding left of Akk diag(beta).
     static constexpr int64_t kBetaInverseLowBytes = 64 * 64 * 2;
 };
 
@@ -70,7 +70,7 @@ struct ChunkKdaFwdPrepareTilingData {
     int32_t saveQg;
     int32_t saveHatted;    // q_hat, k_hat, rstd, beta_eff
     int32_t preciseRelay;  // kg and, where it is rounded, k_hat as pairs of numbers; u in fp32
-    int32_t reserved;
+    int32_t splitInverse;  // Akk diag(beta) enters the products for w and u as a pair
 };
 
 #endif  // KDA_OP_KERNEL_CHUNK_KDA_FWD_PREPARE_TILING_DATA_H

@@ -454,7 +454,7 @@ private:
         RowMul<64>(product_, inverse, betaRow_, rows);
         this->template Emit<64>(WorkspaceIo(space, FwdPrepareSpace::kBetaInverse), product_, rows,
                                 rows, 64, 64);
-        if (tiling_.preciseRelay != 0) {
+        if (tiling_.splitInverse != 0) {
             this->template EmitLow<64>(WorkspaceIo(space, BetaInverseLow()), product_, keyScores,
                                        rows);
         }

@@ -56,6 +56,7 @@ class Numerics:
     """What the emulated kernels do; the defaults are the real ones."""
 
     fold_beta: bool = True  # u = (Akk diag(beta)) v instead of Akk (beta v)
+    split_inverse: bool = True  # Akk diag(beta) as hi + lo there if beta may exceed 1
     regroup: bool = True  # v_new R^T as Ab (v R^T) - (Ab kt)(H R^T)
     exclude_diagonal: bool = True  # diagonal pairs never reach the gate's gradient
     split_intra: bool = False  # hi + lo operands in the intra-chunk backward
@@ -226,6 +227,8 @@ def fwd_prepare(x, nm=REAL):
         )
     )
     bound = x.options.get("lower_bound", -5.0) if is_bounded(x, nm) else None
+    below_one = options.get("use_beta_sigmoid_in_kernel") and not options.get("allow_neg_eigval")
+    split = nm.precise_relay or (nm.split_inverse and not below_one)
     chunk = 64
     out = {n: np.zeros_like(a) for n in ("gk", "w", "qg", "kg", "qg_scaled")}
     out["u"] = np.zeros_like(v)
@@ -248,10 +251,9 @@ def fwd_prepare(x, nm=REAL):
         out["aqk"][at][..., :rows] = nm.store(scores)
         if nm.fold_beta:
             folded = inverse * _t(bc)
-            if nm.precise_relay:
-                folded = nm.operand_pair(folded)
-            out["w"][at] = nm.store(nm.relay(folded, nm.operand(kc * decay)))
-            u = nm.relay(folded, nm.operand(v[at]))
+            folded = nm.operand_pair(folded) if split else nm.operand(folded)
+            out["w"][at] = nm.store(folded @ nm.operand(kc * decay))
+            u = folded @ nm.operand(v[at])
             out["u"][at] = u if nm.precise_relay else nm.store(u)
         else:
             out["w"][at] = nm.store(nm.product(inverse, bc * kc * decay))
