@@ -71,7 +71,8 @@ def npu_chunk_kda(
         safe_gate, lower_bound: the log decay in nats is
             ``lower_bound * sigmoid(exp(a_log) * (g + dt_bias))``, with lower_bound in [-5, 0);
             without safe_gate it is ``-exp(a_log) * softplus(g + dt_bias)``.
-        use_gate_in_kernel: False: g is the log decay in nats, at most 0, whatever safe_gate says.
+        use_gate_in_kernel: False: g is the log decay in nats, at most 0, whatever safe_gate says;
+            -inf forgets the state.
         a_log, dt_bias: float32, ``[Hv]`` and ``[Hv, K]`` or ``[Hv * K]``; dt_bias None is zero.
             Neither is read, and neither has a gradient, without use_gate_in_kernel.
         cu_seqlens: bounds of N packed sequences on the token axis, N + 1 integers from 0 to T that
@@ -90,8 +91,7 @@ def npu_chunk_kda(
         use_exp2: unit of the cumulative gate that the stages hand on; no result depends on it.
         precise_relay: hand what carries a state and its gradient from chunk to chunk on as pairs of
             numbers of q's dtype. Gradients of a loss on the final state then keep sums that nearly
-            cancel, and states do not drift under runs of one key with update rates above 1.
-            docs/accuracy.md has figures, and what it costs.
+            cancel. docs/accuracy.md has figures, and what it costs.
 
     Returns:
         ``(attn_out, final_state)``: attn_out ``[B, T, Hv, V]``, or ``[T, Hv, V]`` for "NTD" and

@@ -73,11 +73,11 @@ def npu_chunk_kda_fwd_prepare(
 def npu_chunk_kda_pre_process_fwd(k, w, u, *, gk, cu_seqlens=None, chunk_size=64, use_exp2=True):
     """The state map of a whole sequence, for splits over ranks. docs/stages.md, stage 2.
 
-    k (= kg) and w ``[B, Hv, T, K]``, u ``[B, Hv, T, V]``, gk float32, in units of log2 or, with
-    use_exp2=False, in nats; cu_seqlens bounds packed sequences, chunk_size is 64. Returns a tuple
-    with one float32 summary ``[N, Hv, K, V + K]`` = ``[E | M]``, which means
-    ``state_out = M @ state_in + E``. Summaries take no pairs: after ``fwd_prepare`` with
-    precise_relay, whose u is float32, cast u to the input dtype.
+    k (= kg) and w ``[B, Hv, T, K]``, u ``[B, Hv, T, V]`` in their dtype or float32, gk float32, in
+    units of log2 or, with use_exp2=False, in nats; cu_seqlens bounds packed sequences, chunk_size
+    is 64. Returns a tuple with one float32 summary ``[N, Hv, K, V + K]`` = ``[E | M]``, which means
+    ``state_out = M @ state_in + E``. Summaries take no pairs: of precise_relay's results the
+    float32 u alone enters.
     """
     _refuse_graph_mode()
     return run_stage(table.PRE_PROCESS_FWD, dict(locals()))

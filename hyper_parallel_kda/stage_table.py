@@ -234,7 +234,7 @@ PRE_PROCESS_FWD = StageSpec(
     inputs=(
         _tensor("k", "B Hv T K", "io", note="kg"),
         _tensor("w", "B Hv T K", "io"),
-        _tensor("u", "B Hv T V", "io"),
+        _tensor("u", "B Hv T V", "io|fp32"),
         _tensor("gk", "B Hv T K", "fp32"),
         CU_SEQLENS,
     ),

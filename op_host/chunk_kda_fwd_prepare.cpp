@@ -108,7 +108,7 @@ void SetGate(ChunkKdaFwdPrepareTilingData& data, int32_t kind, float lowerBound,
                          : kda::FwdPrepareSpace::kUnboundedBytes;
     data.gateUnit = kda::GateUnit(useExp2);
     data.gateFactor = kda::GateFactor(useExp2);
-    data.gateBound = lowerBound * data.gateUnit;
+    data.gateBound = (kind == kda::kGateSafe ? lowerBound : kda::kGateFloor) * data.gateUnit;
     // Half of what gk can fall within a block of 16 rows, as a whole power of two: the operands of
     // a block's first row are then as good as not scaled.
     data.referenceShift = std::round(-7.5f * lowerBound * kda::GateUnit(true)) *

@@ -19,6 +19,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     inputs.k = tiling.Input(kK, "k");
     inputs.w = tiling.Input(kW, "w");
     inputs.base = tiling.Input(kU, "u");
+    inputs.baseMayBeFloat = true;
     inputs.gk = tiling.Input(kGk, "gk");
     const kda::Operand summary = tiling.Output(0, "summary");
 
@@ -36,6 +37,7 @@ ge::graphStatus TilingFunc(gert::TilingContext* context) {
     }
     kda::FillScan(tiling, &data->scan, geometry, inputs.io, columns);
     data->scan.gateFactor = gateFactor;
+    data->scan.baseIsFloat = inputs.base.type == ge::DT_FLOAT ? 1 : 0;
     kda::LaunchScan(tiling, &data->scan, false, true);
     return tiling.Ok() ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED;
 }
@@ -62,11 +64,13 @@ namespace ops {
 class ChunkKdaPreProcessFwd : public OpDef {
 public:
     explicit ChunkKdaPreProcessFwd(const char* name) : OpDef(name) {
-        const std::vector<ge::DataType> io = kda::WithHalf({ge::DT_BF16});
+        // One column for each dtype of u and of all others.
+        const std::vector<ge::DataType> io = kda::WithHalf({ge::DT_BF16, ge::DT_BF16});
         const std::vector<ge::DataType> fp32(io.size(), ge::DT_FLOAT);
+        const std::vector<ge::DataType> u = kda::WithHalf({ge::DT_BF16, ge::DT_FLOAT});
         kda::Required(Input("k"), io);
         kda::Required(Input("w"), io);
-        kda::Required(Input("u"), io);
+        kda::Required(Input("u"), u);
         kda::Required(Input("gk"), fp32);
         kda::OptionalIndices(Input("cu_seqlens"), io.size());
         kda::Required(Output("summary"), fp32);

@@ -103,8 +103,9 @@ private:
         TileMul<kChannels>(tiles.terms, tiles.x, grad, rows);
     }
 
-    // a = -exp(a_log) softplus(x), dg = -exp(a_log) sigmoid(x) da, terms = da a.
-    // sigmoid(x) = exp(x - softplus(x)).
+    // a = -exp(a_log) softplus(x), dg = -exp(a_log) sigmoid(x) da, terms = da a, with the a that
+    // the forward stopped at: where it goes on falling da is rounding. sigmoid(x) = exp(x -
+    // softplus(x)).
     __aicore__ inline void SoftplusRate(const Tile& grad, const Tiles& tiles, int32_t rows) {
         const Tile& terms = tiles.terms;
         const Tile& x = tiles.x;
@@ -113,8 +114,12 @@ private:
                                  b_.SoftplusConstants(), rows);
         TileSub<kChannels>(x, x, terms, rows);
         TileExp<kChannels>(x, x, rows);
-        TileScale<kChannels>(grad, grad, b_.NegativeRate(), rows);
+        TileScale<kChannels>(terms, terms, b_.NegativeRate(), rows);
+        AscendC::Maxs(terms, terms, kGateFloor, kFullMask, TileRepeats<kChannels>(rows),
+                      ContiguousUnary());
+        AscendC::PipeBarrier<PIPE_V>();
         TileMul<kChannels>(terms, terms, grad, rows);
+        TileScale<kChannels>(grad, grad, b_.NegativeRate(), rows);
         TileMul<kChannels>(grad, grad, x, rows);
     }
 

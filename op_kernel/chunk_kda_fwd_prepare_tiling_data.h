@@ -54,7 +54,8 @@ struct ChunkKdaFwdPrepareTilingData {
     int64_t unitBytes;             // workspace of one unit, see FwdPrepareSpace
     float scale;
     float epsilon;
-    float gateBound;       // lower_bound in the unit of gk (safe gate)
+    float gateBound;       // least log decay of a token in the unit of gk: lower_bound of the safe
+                           // gate, else kGateFloor
     float referenceShift;  // see block_decay.h; in the unit of gk (safe gate)
     float gateUnit;        // gk of one nat: log2(e) when gk is in units of log2, else 1
     float gateFactor;      // decay = exp(gk gateFactor): 1 / gateUnit

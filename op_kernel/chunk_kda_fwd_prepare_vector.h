@@ -197,6 +197,20 @@ private:
         parameters_.FreeTensor(parameters);
     }
 
+    // gate = bound_ where it is less. By Compare, for which NaN is not less, and not by Maxs: what
+    // that makes of NaN the manual does not say.
+    __aicore__ inline void StopAtBound(const Tile& gate, int32_t rows) {
+        const auto mask = product_.template ReinterpretCast<uint8_t>();
+        const uint8_t repeats = TileRepeats<128>(rows);
+        const AscendC::BinaryRepeatParams params(1, 1, 0, kRepeatBlocks, kRepeatBlocks, 0);
+        AscendC::Compare(mask, gate, bound_, AscendC::CMPMODE::LT, kFullMask, repeats, params);
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Select(gate, mask, bound_, gate, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE,
+                        kFullMask, repeats,
+                        AscendC::BinaryRepeatParams(1, 0, 1, kRepeatBlocks, 0, kRepeatBlocks));
+        AscendC::PipeBarrier<PIPE_V>();
+    }
+
     __aicore__ inline void Activate(const Tile& gate, const Tile& raw, const Tile& dtBias,
                                     int32_t rows) {
         if (tiling_.gateKind == kGateSafe) {
@@ -217,6 +231,7 @@ private:
             }
             TileScale(gate, gate, negRate_, rows);
         }
+        StopAtBound(gate, rows);
         ClearRows(gate, rows, 64);
     }
 

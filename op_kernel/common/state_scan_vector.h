@@ -105,7 +105,7 @@ private:
     }
 
     __aicore__ inline bool BaseIsFloat() const {
-        return !kBackward && !kSummary && tiling_->baseIsFloat != 0;
+        return !kBackward && tiling_->baseIsFloat != 0;
     }
     template <typename E>
     __aicore__ inline void LoadBase(const AscendC::GlobalTensor<E>& source, uint32_t rows) {

@@ -48,6 +48,22 @@ def test_gk_in_nats(lib):
     check(lib.call(OP, **arguments(case, use_exp2=False)), case, use_exp2=False)
 
 
+@pytest.mark.parametrize("tokens", [1, 65, 200])
+@stage_runs.IO
+def test_u_in_fp32(lib, tokens, io):
+    """As fwd_prepare hands it on with precise_relay."""
+    case = scan_cases.make(tokens, batch=2, tokens=tokens, decay="weak", io=io)
+    rounded = lib.call(OP, **arguments(case))["summary"]
+    wide = lib.call(OP, **{**arguments(case), "u": case.u})["summary"]
+    assert np.array_equal(wide, rounded)
+
+    rng = np.random.default_rng(tokens)
+    case.u = case.u * rng.uniform(1 - io.epsilon, 1 + io.epsilon, case.u.shape).astype(np.float32)
+    got = lib.call(OP, **{**arguments(case), "u": case.u})
+    check(got, case)
+    assert not np.array_equal(got["summary"], rounded)
+
+
 def test_no_tokens(lib):
     empty = scan_cases.empty(2, 3)
     summary = lib.call(OP, **arguments(empty))["summary"]

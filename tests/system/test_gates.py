@@ -13,8 +13,8 @@ UNBOUNDED = tuple(
 )
 
 
-def check(x, layout="BSND", **overrides):
-    got, want = chain.results(x, layout, **overrides), x.results()
+def check(x, layout="BSND", truth=None, **overrides):
+    got, want = chain.results(x, layout, **overrides), (truth or x).results()
     for name, value in got.items():
         if want[name] is None:
             assert value is None, name
@@ -52,6 +52,15 @@ def test_nats_and_beta_up_to_two(gate):
         seed, tokens=100, heads=4, gate=gate, decay="medium", beta="neg_eigval", use_exp2=False
     )
     check(x, gate_dtype=ms.float32)
+
+
+@pytest.mark.parametrize("gate", ("softplus", "activated"))
+@pytest.mark.parametrize("fall", inputs.HARD_FALLS)
+def test_a_decay_that_fp32_cannot_sum(gate, fall):
+    """-inf forgets everything, as a model may want it between documents."""
+    seed = np.random.SeedSequence().entropy % 2**31
+    x, truth = (inputs.hard_falls(seed, gate, nats) for nats in (fall, max(fall, -700.0)))
+    check(x, truth=truth, gate_dtype=ms.float32)
 
 
 def test_an_activated_gate_leaves_its_parameters_unread():
