@@ -35,6 +35,8 @@ class CoreCalls(Calls):
 
     @staticmethod
     def _known(op, arguments, outputs, libraries):
+        arguments = {**arguments, "use_beta_sigmoid_in_kernel": True}
+
         def common(*groups):
             named = [{d["name"] for g in groups for d in lib.ops[op][g]} for lib in libraries]
             return set.intersection(*named)
