@@ -104,9 +104,7 @@ private:
         }
     }
 
-    __aicore__ inline bool BaseIsFloat() const {
-        return !kBackward && tiling_->baseIsFloat != 0;
-    }
+    __aicore__ inline bool BaseIsFloat() const { return !kBackward && tiling_->baseIsFloat != 0; }
     template <typename E>
     __aicore__ inline void LoadBase(const AscendC::GlobalTensor<E>& source, uint32_t rows) {
         AscendC::LocalTensor<E> base = bases_.template AllocTensor<E>();
