@@ -101,6 +101,10 @@ class Setup:
         return None if self.lengths is None else [0, *itertools.accumulate(self.lengths)]
 
 
+def io_type(s):
+    return next(io for io in IO_TYPES if io.name == s.io)
+
+
 def inputs_of(s):
     """The tensors, as an inputs.Inputs with what the Setup adds."""
     packed = s.lengths is not None
@@ -119,7 +123,7 @@ def inputs_of(s):
         initial_state=s.state is not None,
         loss=s.loss,
         cu_seqlens=s.cu_seqlens,
-        io=next(io for io in IO_TYPES if io.name == s.io),
+        io=io_type(s),
     )
     if s.gate == "safe":
         x.options["lower_bound"] = s.lower_bound
@@ -226,12 +230,14 @@ def truth(s, x):
 HARD_BETAS = ("two", "neg_eigval")
 FLOOR = 1.5  # of what the tensors between the stages cost by themselves, as in tests/system/grid.py
 FEW_TOKENS = 8
+FINER = {"bfloat16": 1, "float16": 6}
 
 
 def limits(s):
-    """Relative L2 that the contract allows, twice that for parallel keys and beta up to 2."""
+    """Relative L2 that the contract allows, twice that for parallel keys and beta up to 2; float16
+    is eight times finer."""
     hard = s.keys == "parallel" or s.beta in HARD_BETAS
-    return metrics.limits(2.0 if hard else 1.0)
+    return metrics.limits((2.0 if hard else 1.0) / FINER[s.io])
 
 
 def dense_parts(x):
@@ -267,11 +273,12 @@ def dense_parts(x):
     return parts, join
 
 
-def rounded(x):
+def rounded(x, io):
     """Results when all is float64 but the bf16 tensors that the stages hand on. With few tokens the
     matrix operands are bf16 as well: there an output is one inner product of two of them, and its
     error no average, but what the emulation has too, to the last bit."""
     numerics = emulation.HANDED_ON if x.q.shape[2] >= FEW_TOKENS else emulation.REAL
+    numerics = replace(numerics, io=io)
     parts, join = dense_parts(x)
     found = join([emulation.results(part, numerics) for part in parts])
     return {**found, "ddt_bias": None if x.dt_bias is None else found["ddt_bias"]}
@@ -289,10 +296,13 @@ def compare(s, x=None):
     """Comparisons of every output and gradient of the set-up with float64."""
     x = inputs_of(s) if x is None else x
     got, want, allowed = results(s, x), truth(s, x), limits(s)
-    compared = metrics.compare_all(got, want, allowed, x.upstream_norm())
+    tiny = (
+        2 * io_type(s).tiny if s.io == "float16" else 0.0
+    )  # of what lies below its normal numbers
+    compared = metrics.compare_all(got, want, allowed, x.upstream_norm(), tiny)
     if all(c.passed for c in compared):
         return compared
-    least = metrics.compare_all(rounded(x), want, allowed, x.upstream_norm())
+    least = metrics.compare_all(rounded(x, io_type(s)), want, allowed, x.upstream_norm(), tiny)
     for c, floor in zip(compared, least, strict=True):
         c.limit = max(c.limit, FLOOR * floor.value if np.isfinite(floor.value) else 0.0)
         if c.name == "da_log" and not c.passed and metrics.norm(want["da_log"]) > 0:

@@ -28,6 +28,7 @@ def setups(draw):
     tokens = draw(TOKENS)
     lengths = tuple(draw(LENGTHS)) if packed else None
     many = (sum(lengths) if packed else tokens) < FEW_TOKENS
+    io = draw(st.sampled_from(["bfloat16", "bfloat16", "float16"]))
     key_heads, group = draw(st.sampled_from(MANY_HEADS if many else HEADS))
     return Setup(
         seed=draw(st.integers(0, 2**31)),
@@ -45,11 +46,12 @@ def setups(draw):
         l2norm=draw(st.booleans()),
         dt_bias=draw(st.sampled_from(["full", "flat", "none"])),
         use_exp2=draw(st.booleans()),
-        state=draw(st.sampled_from([None, "float32", "bfloat16"])),
+        state=draw(st.sampled_from([None, "float32", io])),
         state_v_first=draw(st.booleans()),
         recompute=draw(st.booleans()),
         precise_relay=draw(st.booleans()),
-        gate_dtype=draw(st.sampled_from(["bfloat16", "float32"])),
+        io=io,
+        gate_dtype=draw(st.sampled_from([io, "float32"])),
         loss=draw(st.sampled_from(inputs.LOSSES)),
         scale=draw(st.sampled_from([128**-0.5, 128**-0.5, 1.0, -0.3, 1e-3])),
         epsilon=draw(st.sampled_from([1e-6, 1e-6, 0.0, 1.0])),
