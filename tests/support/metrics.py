@@ -103,7 +103,8 @@ def compare_dh0(got, want, upstream_norm, limit):
 
 def compare_all(got, want, allowed, upstream_norm=None, floor=0.0):
     """One Comparison for each name in want. got and want map names to arrays or None. floor: see
-    relative_l2."""
+    relative_l2; one for all, or a mapping that has those of some."""
+    floors = floor if isinstance(floor, dict) else dict.fromkeys(want, floor)
     out = []
     for name, expected in want.items():
         actual = got.get(name)
@@ -115,6 +116,7 @@ def compare_all(got, want, allowed, upstream_norm=None, floor=0.0):
         if name == "dh0" and upstream_norm is not None:
             out.append(compare_dh0(actual, expected, upstream_norm, allowed[name]))
         else:
+            floor = floors.get(name, 0.0)
             out.append(compare(name, actual, expected, allowed[name], floor))
     return out
 

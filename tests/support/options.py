@@ -13,7 +13,7 @@ import mindspore as ms
 import numpy as np
 
 from tests.support import chain, emulation, inputs, metrics, reference
-from tests.support.io_types import IO_TYPES
+from tests.support.io_types import FLOAT16, IO_TYPES
 
 # Every option away from the core set-up, one at a time: for tables.
 OPTIONS = {
@@ -101,10 +101,6 @@ class Setup:
         return None if self.lengths is None else [0, *itertools.accumulate(self.lengths)]
 
 
-def io_type(s):
-    return next(io for io in IO_TYPES if io.name == s.io)
-
-
 def inputs_of(s):
     """The tensors, as an inputs.Inputs with what the Setup adds."""
     packed = s.lengths is not None
@@ -123,7 +119,7 @@ def inputs_of(s):
         initial_state=s.state is not None,
         loss=s.loss,
         cu_seqlens=s.cu_seqlens,
-        io=io_type(s),
+        io=next(io for io in IO_TYPES if io.name == s.io),
     )
     if s.gate == "safe":
         x.options["lower_bound"] = s.lower_bound
@@ -230,14 +226,22 @@ def truth(s, x):
 HARD_BETAS = ("two", "neg_eigval")
 FLOOR = 1.5  # of what the tensors between the stages cost by themselves, as in tests/system/grid.py
 FEW_TOKENS = 8
+# float16 rounds eight times finer. Measured over three seeds of every gate and decay: at most a
+# thirteenth of the contract (output 0.046 %, dk 0.060 %, da_log 0.11 %).
 FINER = {"bfloat16": 1, "float16": 6}
+# But at 50 nats a token the gate's gradients are 1e-20 of the others, and what decays by more than
+# 17 nats is zero as an operand. Measured of those in fp32: 9 to 30 %.
+FORGOTTEN = 0.6
 
 
 def limits(s):
     """Relative L2 that the contract allows, twice that for parallel keys and beta up to 2; float16
     is eight times finer."""
     hard = s.keys == "parallel" or s.beta in HARD_BETAS
-    return metrics.limits((2.0 if hard else 1.0) / FINER[s.io])
+    allowed = metrics.limits((2.0 if hard else 1.0) / FINER[s.io])
+    if s.io == "float16" and s.decay == "extreme":
+        allowed.update(dict.fromkeys(("dg", "da_log", "ddt_bias"), FORGOTTEN))
+    return allowed
 
 
 def dense_parts(x):
@@ -273,12 +277,12 @@ def dense_parts(x):
     return parts, join
 
 
-def rounded(x, io):
+def rounded(x):
     """Results when all is float64 but the bf16 tensors that the stages hand on. With few tokens the
     matrix operands are bf16 as well: there an output is one inner product of two of them, and its
     error no average, but what the emulation has too, to the last bit."""
     numerics = emulation.HANDED_ON if x.q.shape[2] >= FEW_TOKENS else emulation.REAL
-    numerics = replace(numerics, io=io)
+    numerics = replace(numerics, io=x.io)
     parts, join = dense_parts(x)
     found = join([emulation.results(part, numerics) for part in parts])
     return {**found, "ddt_bias": None if x.dt_bias is None else found["ddt_bias"]}
@@ -292,17 +296,26 @@ def summed_size(x, want):
     return metrics.norm(want["dg"] * gate)
 
 
+def floors(named):
+    """Error of each number that does not count: of a float16 result below its normal numbers."""
+    types = {
+        grad: named[name].dtype
+        for name, grad in zip(chain.TENSORS, chain.GRADS, strict=True)
+        if named[name] is not None
+    }
+    types["output"] = named["q"].dtype
+    return {name: 2 * FLOAT16.tiny for name, dtype in types.items() if dtype == ms.float16}
+
+
 def compare(s, x=None):
     """Comparisons of every output and gradient of the set-up with float64."""
     x = inputs_of(s) if x is None else x
     got, want, allowed = results(s, x), truth(s, x), limits(s)
-    tiny = (
-        2 * io_type(s).tiny if s.io == "float16" else 0.0
-    )  # of what lies below its normal numbers
+    tiny = floors(named_tensors(s, x))
     compared = metrics.compare_all(got, want, allowed, x.upstream_norm(), tiny)
     if all(c.passed for c in compared):
         return compared
-    least = metrics.compare_all(rounded(x, io_type(s)), want, allowed, x.upstream_norm(), tiny)
+    least = metrics.compare_all(rounded(x), want, allowed, x.upstream_norm(), tiny)
     for c, floor in zip(compared, least, strict=True):
         c.limit = max(c.limit, FLOOR * floor.value if np.isfinite(floor.value) else 0.0)
         if c.name == "da_log" and not c.passed and metrics.norm(want["da_log"]) > 0:
