@@ -18,6 +18,7 @@ from tests.support.io_types import FLOAT16, IO_TYPES
 # Every option away from the core set-up, one at a time: for tables.
 OPTIONS = {
     "core set-up": {},
+    "batch of 2": {"batch": 2},
     "layout BNSD": {"layout": "BNSD"},
     "layout TND": {"layout": "TND"},
     "layout NTD": {"layout": "NTD"},
@@ -28,28 +29,40 @@ OPTIONS = {
     "safe gate, decay at its bound": {"decay": "bound"},
     "softplus gate, medium decay": {"gate": "softplus"},
     "softplus gate, mixed decay": {"gate": "softplus", "decay": "mixed"},
+    "softplus gate, 1e-12 nats a token": {"gate": "softplus", "decay": "tiny"},
     "softplus gate, -50 nats a token": {"gate": "softplus", "decay": "extreme"},
     "activated gate, medium decay": {"gate": "activated"},
     "activated gate, mixed decay": {"gate": "activated", "decay": "mixed"},
+    "activated gate, 1e-12 nats a token": {"gate": "activated", "decay": "tiny"},
     "activated gate, -50 nats a token": {"gate": "activated", "decay": "extreme"},
     "activated gate, no decay": {"gate": "activated", "decay": "zero"},
     "g in float32": {"gate_dtype": "float32"},
     "beta activated": {"beta": "unit"},
+    "beta activated, up to 2": {"beta": "two"},
     "allow_neg_eigval": {"beta": "neg_eigval"},
+    "nearly parallel keys": {"keys": "parallel"},
     "q, k as they come": {"l2norm": False},
+    "epsilon = 1": {"epsilon": 1.0},
+    "scale = 1": {"scale": 1.0},
+    "chunk_indices given": {"given_indices": True},
     "dt_bias flat": {"dt_bias": "flat"},
     "dt_bias None": {"dt_bias": "none"},
     "use_exp2 = False": {"use_exp2": False},
-    "initial_state float32": {"state": "float32"},
+    "initial_state None": {"state": None},
     "initial_state bfloat16": {"state": "bfloat16"},
-    "state_v_first": {"state": "float32", "state_v_first": True},
+    "state_v_first": {"state_v_first": True},
     "disable_recompute = False": {"recompute": True},
     "precise_relay": {"precise_relay": True},
     "float16": {"io": "float16", "gate_dtype": "float16"},
+    "float16 with a float16 state": {
+        "io": "float16",
+        "gate_dtype": "float16",
+        "state": "float16",
+    },
     "loss on the output": {"loss": "output"},
     "loss on the state": {"loss": "final_state"},
 }
-CORE = {"key_heads": 4}
+CORE = {"key_heads": 4, "state": "float32"}
 
 DTYPES = {name: getattr(ms, name) for name in ("bfloat16", "float16", "float32")}
 

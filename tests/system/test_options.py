@@ -2,12 +2,14 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """Random combinations of all options against float64: the output, the states, every gradient."""
 
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 from hyper_parallel_kda import stage_table as table
 from tests.support import inputs, metrics, options, profiles
 from tests.support.options import FEW_TOKENS, Setup
+from tests.system import option_matrix
 
 DECAYS = {gate: list(decays) for gate, decays in inputs.GATES.items()}
 TOKENS = st.one_of(st.sampled_from([1, 15, 16, 17, 63, 64, 65, 128]), st.integers(1, 140))
@@ -65,3 +67,21 @@ def test_random_combinations(setup):
     event(f"{setup.gate} {setup.layout} packed={setup.lengths is not None}")
     comparisons = options.compare(setup)
     assert all(c.passed for c in comparisons), "\n" + metrics.report(comparisons, str(setup))
+
+
+@pytest.mark.parametrize("name", ["allow_neg_eigval", "float16"])
+def test_the_matrix_prints_a_row_for_dense_and_for_packed(name, capsys):
+    """docs/accuracy.md has what it prints."""
+    assert option_matrix.main(["--seeds", "1", "--only", name]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith(f"| {name}")]
+    assert [row.split("|")[2].strip() for row in rows] == ["dense", "packed"]
+    for row in rows:
+        values = [float(cell) for cell in row.split("|")[3:-1]]
+        assert len(values) == len(metrics.CONTRACT_LIMITS) and min(values) > 0
+
+
+def test_the_matrix_tells_what_is_over(monkeypatch, capsys):
+    monkeypatch.setattr(options, "FLOOR", 0.0)
+    monkeypatch.setitem(metrics.CONTRACT_LIMITS, "dq", 1e-5)
+    assert option_matrix.main(["--seeds", "1", "--only", "float16"]) == 1
+    assert "('float16', 'dq')" in capsys.readouterr().out

@@ -48,8 +48,9 @@ def compare_setups(setup, **changes):
 @pytest.mark.parametrize("lengths", [None, (1, 64, 0, 65)], ids=["dense", "packed"])
 @pytest.mark.parametrize("name", options.OPTIONS)
 def test_every_option(name, lengths):
-    changes = {**options.CORE, **options.OPTIONS[name], "lengths": lengths, "recompute": False}
-    compare_setups(options.Setup(seed=41, batch=2, tokens=70, **changes), recompute=True)
+    changes = {"batch": 2, **options.CORE, **options.OPTIONS[name], "lengths": lengths}
+    setup = options.Setup(seed=41, tokens=70, **{**changes, "recompute": False})
+    compare_setups(setup, recompute=True)
 
 
 @profiles.bounded(15)
