@@ -56,7 +56,7 @@ ensure_venv() {
     if [ ! -x "$venv/bin/python" ]; then
         local python
         python=$(find_python) ||
-            die "Python 3.11 is needed (MindSpore 2.10). Install it or set PYTHON=/path/to/python3.11"
+            die "Python 3.11 is needed (MindSpore 2.10): install it or set PYTHON=/path/to/python3.11"
         say "virtual environment in $venv with $python"
         "$python" -m venv "$venv" 2>/dev/null || {
             rm -rf "$venv"

@@ -57,4 +57,5 @@ bash "$installer" --quiet --install-path="$project/installed"
 rm -rf "$root/hyper_parallel_kda/op_package"
 cp -r "$project/installed/vendors/hyper_parallel_kda" "$root/hyper_parallel_kda/op_package"
 echo "op package in $root/hyper_parallel_kda/op_package; before a run:"
-echo "export ASCEND_CUSTOM_OPP_PATH=$root/hyper_parallel_kda/op_package\${ASCEND_CUSTOM_OPP_PATH:+:\$ASCEND_CUSTOM_OPP_PATH}"
+package=$root/hyper_parallel_kda/op_package
+echo "export ASCEND_CUSTOM_OPP_PATH=$package\${ASCEND_CUSTOM_OPP_PATH:+:\$ASCEND_CUSTOM_OPP_PATH}"

@@ -54,9 +54,10 @@ def npu_chunk_kda_fwd_prepare(
     allow_neg_eigval, safe_gate, lower_bound and use_exp2 are those of ``npu_chunk_kda``, as are
     cu_seqlens and chunk_indices.
 
-    Returns 13 slots: ``gk`` (cumulative log decay inside the chunk, log2 units, float32
-    ``[B, Hv, T, K]``), ``Aqk``, ``Akk`` ``[B, Hv, T, C]``, ``w``, ``u``, ``qg``, ``kg``,
-    ``qg_scaled``, ``q_hat``, ``k_hat``, ``q_rstd``, ``k_rstd`` (float32), ``beta_eff`` (float32).
+    Returns 13 slots: ``gk`` (cumulative log decay inside the chunk, in units of log2 or, with
+    use_exp2=False, in nats, float32 ``[B, Hv, T, K]``), ``Aqk``, ``Akk`` ``[B, Hv, T, C]``,
+    ``w``, ``u``, ``qg``, ``kg``, ``qg_scaled``, ``q_hat``, ``k_hat``, ``q_rstd``, ``k_rstd``
+    (float32), ``beta_eff`` (float32).
     backward_mode selects which slots are there, the others are None: "none" 0, 1, 3, 4, 6, 7;
     "forward" adds 2; "recompute" is "none" with 8..12; "save" has all. q_rstd and k_rstd exist only
     with use_qk_l2norm_in_kernel.

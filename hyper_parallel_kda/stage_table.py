@@ -174,7 +174,7 @@ FWD_PREPARE = StageSpec(
         PRECISE_RELAY,
     ),
     outputs=(
-        _tensor("gk", "B Hv T K", "fp32", note="cumulative gate in the chunk, log2 units"),
+        _tensor("gk", "B Hv T K", "fp32", note="cumulative gate in the chunk; unit: use_exp2"),
         _tensor("aqk", "B Hv T C", "io", note="scale inside"),
         _tensor(
             "akk",
@@ -504,7 +504,8 @@ def _shape_text(spec: TensorSpec) -> str:
 
 
 def _row(kind: str, name: str, shape: str, dtype: str, note: str) -> str:
-    return f"| {kind} | `{name}` | {shape} | {dtype} | {note} |"
+    cells = (text.replace("|", "\\|") for text in (shape, dtype.replace("|", " or "), note))
+    return f"| {kind} | `{name}` | " + " | ".join(cells) + " |"
 
 
 def markdown() -> str:
@@ -525,7 +526,7 @@ def markdown() -> str:
             notes += ["or flat [Hv*K]"] if spec.flat else []
             notes += ["[.., V, K] with state_v_first"] if spec.state else []
             notes += [spec.note] if spec.note else []
-            dtype = spec.dtype.replace("|", " or ")
+            dtype = spec.dtype
             lines.append(_row("in", spec.name, _shape_text(spec), dtype, "; ".join(notes)))
         for attr in stage.attrs:
             if attr.default is REQUIRED:

@@ -4,10 +4,12 @@
 
 python -m tools.api_reference            prints the page
 python -m tools.api_reference --write    writes docs/api.md
+python -m tools.api_reference --check    says whether docs/api.md is that page
 """
 
 import argparse
 import inspect
+import sys
 from pathlib import Path
 
 import hyper_parallel_kda as kda
@@ -84,7 +86,7 @@ def outputs(stage):
     lines = ["| output | shape | dtype | |", "|---|---|---|---|"]
     for spec in stage.outputs:
         notes = [f"only with {spec.when}"] if spec.when else []
-        notes += [spec.note] if spec.note else []
+        notes += [spec.note.replace("|", "\\|")] if spec.note else []
         notes += ["the input itself"] if stage.in_place == spec.name else []
         name = OUTPUT_NAMES.get(spec.name, spec.name)
         lines.append(f"| `{name}` | {shape_text(spec)} | {dtype_text(spec)} | {'; '.join(notes)} |")
@@ -152,13 +154,18 @@ def page():
 
 def main(given=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true")
+    does = parser.add_mutually_exclusive_group()
+    does.add_argument("--write", action="store_true")
+    does.add_argument("--check", action="store_true")
     args = parser.parse_args(given)
     if args.write:
         PAGE.write_text(page())
+    elif args.check:
+        if PAGE.read_text() != page():
+            return f"{PAGE} is not what the tables say: run python -m tools.api_reference --write"
     else:
         print(page(), end="")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -45,12 +45,22 @@ installing in the [README](../README.md), measured errors in [accuracy.md](accur
   its factor is zero in float32; one of -1e6, or -inf, forgets the state and leaves the decays of
   the tokens around it as exact as they were.
 * **Ranges.** float32 holds what leads to the results: exp(a_log), so a_log is at most 88, and with
-  the L2 norm the sum of squares of a row of q or k, so their values are below 1e18. Gradients whose
-  parts fall below 1e-38 lose them.
+  the L2 norm the sum of squares of a row of q or k, so their values are below 1e18. A row of
+  zeros under the norm needs an epsilon above 0. Gradients whose parts fall below 1e-38 lose them.
 * **NaN and infinity** in an input reach their own sequence and head only, on the simulator. CANN
   advises against NaN in matrix products, so on an NPU this is unproven.
 * **Modes.** PyNative, also under `ms.jit(capture_mode="bytecode")` and in a Cell with a bprop of
   its own. The default `ms.jit` and GRAPH_MODE cells raise RuntimeError while they compile.
+
+## Beyond the interface
+
+The functions take the arguments of the interface that this library implements, with their names,
+order, defaults and shapes. These are additions, all of them keywords with a default that changes
+nothing: `precise_relay` of the op and of `fwd_prepare`, with its slots `kg_low` and `k_hat_low`;
+`k_low`, `h_low` and `dh_low` of `fwd_h`, `bwd_dhu` and `bwd_finalize`; `use_exp2` of the two
+summary stages, which could not tell nats otherwise; `layout` of `pre_process_bwd` and `bwd_dhu`,
+for `d_o`; and `input_layout` of `bwd_finalize`, for v and raw_g. `cu_seqlens` may be left out in
+`pre_process_fwd`, too.
 
 ## Errors
 
@@ -59,7 +69,9 @@ Before anything is sent to the device, in the form `function: argument: expected
 * `TypeError`: a tensor that is missing or none, a wrong dtype, an option of another type.
 * `ValueError`: a wrong shape, or one of the rules below. Options must be numbers that float32 can
   hold; a choice must be one of those listed. The C functions refuse the same, with the same words.
-* `RuntimeError`: there is no op library, it lacks the stage, or the stage failed.
+* `RuntimeError`: there is no op library, it lacks the stage, or the stage failed; the call is
+  compiled by the default `ms.jit` or a GRAPH_MODE cell; a gradient is differentiated again; the
+  device is Ascend and the library the simulator; or the process was forked after a first call.
 
 {rules}
 """
@@ -76,7 +88,8 @@ PURPOSE = {
     "fwd_finalize": "The output from the query cache, the new values and the states.",
     "bwd_prepare": "The gradients that depend on the output's gradient alone.",
     "pre_process_bwd": "The map of a sequence's state gradient: "
-    "`d_state_in = Mb @ d_state_out + Eb`. It covers the first sequence of the call.",
+    "`d_state_in = Mb @ d_state_out + Eb`. It covers all tokens, or the first "
+    "sequence of cu_seqlens.",
     "bwd_dhu": "The recurrence of the state's gradient, backwards in time.",
     "bwd_finalize": "The gradients of the inputs.",
     "merge_fwd_bwd": "Carries a state (or, backwards, its gradient) over the summaries of "
@@ -125,6 +138,10 @@ MEANING = {
     "use_qk_l2norm_in_kernel": "divide q and k by sqrt(sum(x * x) + epsilon)",
     "use_beta_sigmoid_in_kernel": "beta is the argument of a sigmoid",
     "allow_neg_eigval": "twice the sigmoid: update rates up to 2",
+    ("pre_process_bwd", "cu_seqlens"): "two ints, first and second with 0 <= first <= second <= T: "
+    "the stretch of tokens that the summary covers; of more the first two; B = 1",
+    ("chunk_kda", "precise_relay"): "hand what carries a state and its gradient on, from chunk "
+    "to chunk, as pairs of io numbers, high + low, and u in float32",
     "use_exp2": "gk is in units of log2; False: in nats",
     "backward_mode": "which slots are returned",
     "precise_relay": "kg and k_hat as pairs of io numbers, high + low, and u in float32, "

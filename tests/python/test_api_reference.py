@@ -29,6 +29,24 @@ def test_the_page_is_current():
     assert text() == api_reference.page(), "run python -m tools.api_reference --write"
 
 
+def test_the_check_says_so(monkeypatch, tmp_path):
+    assert api_reference.main(["--check"]) is None
+    monkeypatch.setattr(api_reference, "PAGE", tmp_path / "api.md")
+    api_reference.PAGE.write_text(api_reference.page().replace("float16", "float8", 1))
+    assert "is not what the tables say" in api_reference.main(["--check"])
+
+
+@pytest.mark.parametrize("name", ["api", "stages"])
+def test_the_rows_of_a_table_have_as_many_cells_as_its_head(name):
+    cells = 0
+    for number, line in enumerate(
+        (api_reference.PAGE.parent / f"{name}.md").read_text().split("\n"), 1
+    ):
+        here = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        assert not cells or not here or here == cells, (number, line)
+        cells = here
+
+
 def test_every_public_function_is_there():
     assert set(FUNCTIONS) == set(kda.__all__)
     assert re.findall(r"^## (npu_\w+)$", text(), re.MULTILINE) == list(FUNCTIONS)
