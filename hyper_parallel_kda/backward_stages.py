@@ -9,7 +9,12 @@ from . import stage_table as table
 from .graph_mode import refuse_graph_mode
 from .stage_call import run_stage
 
-_refuse_graph_mode = refuse_graph_mode("npu_chunk_kda_<stage>")
+# The compiler looks these up by name and meets them before anything else.
+_graph_refuses_bwd_prepare = refuse_graph_mode("npu_chunk_kda_bwd_prepare")
+_graph_refuses_pre_process_bwd = refuse_graph_mode("npu_chunk_kda_pre_process_bwd")
+_graph_refuses_bwd_dhu = refuse_graph_mode("npu_chunk_kda_bwd_dhu")
+_graph_refuses_bwd_finalize = refuse_graph_mode("npu_chunk_kda_bwd_finalize")
+_graph_refuses_merge_fwd_bwd = refuse_graph_mode("npu_chunk_kda_merge_fwd_bwd")
 
 
 def npu_chunk_kda_bwd_prepare(
@@ -32,7 +37,7 @@ def npu_chunk_kda_bwd_prepare(
     (float32 ``[B, Hv, T, C]``), ``dv_local`` (``[B, Hv, T, V]``) and ``dq_raw`` (float32
     ``[B, Hv, T, K]``).
     """
-    _refuse_graph_mode()
+    _graph_refuses_bwd_prepare()
     return run_stage(table.BWD_PREPARE, dict(locals()))
 
 
@@ -58,7 +63,7 @@ def npu_chunk_kda_pre_process_bwd(
     ``[first, second)`` of the tokens. scale and chunk_size are the forward's. Returns a float32
     summary ``[Hv, K, V + K]`` = ``[Eb | Mb]``, which means ``d_state_in = Mb @ d_state_out + Eb``.
     """
-    _refuse_graph_mode()
+    _graph_refuses_pre_process_bwd()
     return run_stage(table.PRE_PROCESS_BWD, dict(locals()))[0]
 
 
@@ -93,7 +98,7 @@ def npu_chunk_kda_bwd_dhu(
     k_low (= kg_low) is what the input dtype left of k: it and dh then enter the product of dv_scan
     as pairs, ``high + low``, and a fourth result, ``dh_low``, is what the input dtype left of dh.
     """
-    _refuse_graph_mode()
+    _graph_refuses_bwd_dhu()
     results = run_stage(table.BWD_DHU, dict(locals()))
     return results[:3] if k_low is None else results
 
@@ -151,7 +156,7 @@ def npu_chunk_kda_bwd_finalize(
     k, h and dh: gradients then keep sums over channels that nearly cancel. h_low and dh_low come
     together.
     """
-    _refuse_graph_mode()
+    _graph_refuses_bwd_finalize()
     return run_stage(table.BWD_FINALIZE, dict(locals()))
 
 
@@ -165,5 +170,5 @@ def npu_chunk_kda_merge_fwd_bwd(
     n = pre_or_post_num_ranks; else ranks ``rank + n .. rank + 1``. n = 0 leaves state alone.
     state_v_first: state is ``[Hv, V, K]``; summaries never change their order.
     """
-    _refuse_graph_mode()
+    _graph_refuses_merge_fwd_bwd()
     return run_stage(table.MERGE_FWD_BWD, dict(locals()))[0]

@@ -88,8 +88,8 @@ class Checker:
                 self.type_error(name, "a float", _describe(value))
             # The kernels hold it in float32: neither infinity nor zero may come of it. What is not
             # finite already is for the rules.
-            finite = isinstance(value, numbers.Integral) or math.isfinite(value)
-            size = abs(value) if finite else 0
+            exact = isinstance(value, numbers.Rational)  # of any size
+            size = abs(value) if exact or math.isfinite(value) else 0
             if size > FLOAT32_MAX or 0 < size < FLOAT32_MIN:
                 self.value_error(name, "a number that float32 can hold", _describe(value))
             value = float(value)
@@ -255,7 +255,7 @@ def check_stage(stage, values, function=None):
     """Checks a stage's arguments; returns them with attributes normalised, and the Checker."""
     checker = Checker(function or stage.function, stage.name)
     values = dict(values)
-    for attr in stage.attrs:
+    for attr in (*stage.attrs, *stage.python_attrs):
         values[attr.name] = checker.attribute(attr, values[attr.name])
     checker.set_size("C", CHUNK_SIZE, "the chunk size")
     for symbol in ("K", "V"):

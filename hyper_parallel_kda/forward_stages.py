@@ -16,7 +16,11 @@ from . import stage_table as table
 from .graph_mode import refuse_graph_mode
 from .stage_call import run_stage
 
-_refuse_graph_mode = refuse_graph_mode("npu_chunk_kda_<stage>")
+# The compiler looks these up by name and meets them before anything else.
+_graph_refuses_fwd_prepare = refuse_graph_mode("npu_chunk_kda_fwd_prepare")
+_graph_refuses_pre_process_fwd = refuse_graph_mode("npu_chunk_kda_pre_process_fwd")
+_graph_refuses_fwd_h = refuse_graph_mode("npu_chunk_kda_fwd_h")
+_graph_refuses_fwd_finalize = refuse_graph_mode("npu_chunk_kda_fwd_finalize")
 
 
 def npu_chunk_kda_fwd_prepare(
@@ -66,7 +70,7 @@ def npu_chunk_kda_fwd_prepare(
     slots follow: ``kg_low`` and ``k_hat_low``, what the input dtype left of kg and k_hat. k_hat_low
     is there with k_hat and use_qk_l2norm_in_kernel; without the norm k_hat is exact.
     """
-    _refuse_graph_mode()
+    _graph_refuses_fwd_prepare()
     results = run_stage(table.FWD_PREPARE, dict(locals()))
     return results if precise_relay else results[:13]
 
@@ -80,7 +84,7 @@ def npu_chunk_kda_pre_process_fwd(k, w, u, *, gk, cu_seqlens=None, chunk_size=64
     ``state_out = M @ state_in + E``. Summaries take no pairs: of precise_relay's results the
     float32 u alone enters.
     """
-    _refuse_graph_mode()
+    _graph_refuses_pre_process_fwd()
     return run_stage(table.PRE_PROCESS_FWD, dict(locals()))
 
 
@@ -112,7 +116,7 @@ def npu_chunk_kda_fwd_h(
     products as pairs, ``high + low``, and a fourth result, ``h_low``, is what the input dtype left
     of h.
     """
-    _refuse_graph_mode()
+    _graph_refuses_fwd_h()
     results = run_stage(table.FWD_H, dict(locals()))
     return results[:3] if k_low is None else results
 
@@ -135,5 +139,5 @@ def npu_chunk_kda_fwd_finalize(
     ``[B, T, Hv, V]`` for "BSND", ``[B, Hv, T, V]`` for "BNSD"; caches without a batch axis need
     "TND" or "NTD". cu_seqlens and chunk_indices describe packed sequences.
     """
-    _refuse_graph_mode()
+    _graph_refuses_fwd_finalize()
     return run_stage(table.FWD_FINALIZE, dict(locals()))[0]

@@ -72,6 +72,7 @@ class StageSpec:
     attrs: tuple[AttrSpec, ...]
     outputs: tuple[TensorSpec, ...]
     in_place: str | None = None  # the input that is also the output
+    python_attrs: tuple[AttrSpec, ...] = ()  # of the Python function alone: what it returns
 
     @property
     def function(self) -> str:
@@ -278,6 +279,7 @@ FWD_H = StageSpec(
             **_LOW_STATES,
         ),
     ),
+    python_attrs=(AttrSpec("output_final_state", "bool", False),),
 )
 
 FWD_FINALIZE = StageSpec(

@@ -60,6 +60,8 @@ public:
     }
 
 private:
+    static constexpr float kLargest = 3.0e38f;
+
     template <typename E>
     __aicore__ inline AscendC::GlobalTensor<E> Bind(GM_ADDR address) const {
         AscendC::GlobalTensor<E> tensor;
@@ -103,24 +105,39 @@ private:
         TileMul<kChannels>(tiles.terms, tiles.x, grad, rows);
     }
 
-    // a = -exp(a_log) softplus(x), dg = -exp(a_log) sigmoid(x) da, terms = da a, with the a that
-    // the forward stopped at: where it goes on falling da is rounding. sigmoid(x) = exp(x -
-    // softplus(x)).
+    // a = -exp(a_log) softplus(x), dg = -exp(a_log) sigmoid(x) da, terms = da a.
+    // sigmoid(x) = exp(x - softplus(x)), hence no infinite x.
     __aicore__ inline void SoftplusRate(const Tile& grad, const Tiles& tiles, int32_t rows) {
-        const Tile& terms = tiles.terms;
+        const Tile& a = tiles.terms;
         const Tile& x = tiles.x;
-        TileAdds<kChannels>(terms, x, 0.0f, rows);
-        Softplus::Run<kChannels>(terms, tiles.first, tiles.second, tiles.third,
-                                 b_.SoftplusConstants(), rows);
-        TileSub<kChannels>(x, x, terms, rows);
-        TileExp<kChannels>(x, x, rows);
-        TileScale<kChannels>(terms, terms, b_.NegativeRate(), rows);
-        AscendC::Maxs(terms, terms, kGateFloor, kFullMask, TileRepeats<kChannels>(rows),
-                      ContiguousUnary());
+        const uint8_t repeats = TileRepeats<kChannels>(rows);
+        AscendC::Mins(x, x, kLargest, kFullMask, repeats, ContiguousUnary());
         AscendC::PipeBarrier<PIPE_V>();
-        TileMul<kChannels>(terms, terms, grad, rows);
+        TileAdds<kChannels>(a, x, 0.0f, rows);
+        Softplus::Run<kChannels>(a, tiles.first, tiles.second, tiles.third, b_.SoftplusConstants(),
+                                 rows);
+        TileSub<kChannels>(x, x, a, rows);
+        TileExp<kChannels>(x, x, rows);
+        TileScale<kChannels>(a, a, b_.NegativeRate(), rows);
+        StopAtFloor(grad, a, tiles.first, rows);
+        TileMul<kChannels>(a, a, grad, rows);
         TileScale<kChannels>(grad, grad, b_.NegativeRate(), rows);
         TileMul<kChannels>(grad, grad, x, rows);
+    }
+
+    // Where the forward stopped at kGateFloor the gradient of a is zero, and all that da holds is
+    // rounding, which a rate of any size would blow up. The factor rises from 0 to 1 over the nat
+    // above the floor, where the decay is zero in fp32.
+    __aicore__ inline void StopAtFloor(const Tile& grad, const Tile& a, const Tile& factor,
+                                       int32_t rows) {
+        const uint8_t repeats = TileRepeats<kChannels>(rows);
+        TileAdds<kChannels>(factor, a, -kGateFloor, rows);
+        AscendC::Maxs(factor, factor, 0.0f, kFullMask, repeats, ContiguousUnary());
+        AscendC::Maxs(a, a, kGateFloor, kFullMask, repeats, ContiguousUnary());
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Mins(factor, factor, 1.0f, kFullMask, repeats, ContiguousUnary());
+        AscendC::PipeBarrier<PIPE_V>();
+        TileMul<kChannels>(grad, grad, factor, rows);
     }
 
     // Sums of the terms of da_log and of dg over the chunk's rows.

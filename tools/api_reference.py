@@ -21,7 +21,6 @@ from tools.api_text import INTRODUCTION, MEANING, OP_OUTPUTS, OUTPUT_NAMES, PURP
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "api.md"
 FUNCTIONS = (OP, *table.STAGES)
-PYTHON_ONLY = {"output_final_state": table.AttrSpec("output_final_state", "bool", False)}
 
 
 def function_name(stage):
@@ -30,9 +29,9 @@ def function_name(stage):
 
 def arguments(stage):
     """(name, spec, parameter) in the order of the Python signature."""
-    known = {spec.name: spec for spec in (*stage.inputs, *stage.attrs)}
+    known = {spec.name: spec for spec in (*stage.inputs, *stage.attrs, *stage.python_attrs)}
     parameters = inspect.signature(getattr(kda, function_name(stage))).parameters
-    return [(name, known.get(name, PYTHON_ONLY.get(name)), p) for name, p in parameters.items()]
+    return [(name, known[name], p) for name, p in parameters.items()]
 
 
 def dims_text(dims):

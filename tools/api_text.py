@@ -38,17 +38,20 @@ installing in the [README](../README.md), measured errors in [accuracy.md](accur
 * **Nothing is modified**, except `state` of `npu_chunk_kda_merge_fwd_bwd`. Tensors need not be
   contiguous, and one tensor may be passed for several arguments.
 * **The same input gives the same bits**, whatever the number of threads and cores. A change at
-  token t leaves the output before t as it is, to the bit.
+  token t leaves the output before t as it is, to the bit, as long as all values are finite.
 * **An activated gate above 0** is not refused (values are never read on the host). It grows the
   state instead of shrinking it; nothing is promised about accuracy or overflow then.
-* **Any decay will do.** Without the safe gate a token's log decay counts down to -128 nats, where
+* **Any decay will do.** Without the safe gate a token's log decay counts down to -105 nats, where
   its factor is zero in float32; one of -1e6, or -inf, forgets the state and leaves the decays of
   the tokens around it as exact as they were.
-* **Ranges.** float32 holds what leads to the results: exp(a_log), so a_log is at most 88, and with
-  the L2 norm the sum of squares of a row of q or k, so their values are below 1e18. A row of
-  zeros under the norm needs an epsilon above 0. Gradients whose parts fall below 1e-38 lose them.
+* **Ranges.** float32 holds what leads to the results: exp(a_log), so a_log is at most 80; with the
+  L2 norm the sum of squares of a row of q or k, so their values are below 1e18; and da_log's terms,
+  so a raw safe gate is below 1e16. A row of zeros under the norm needs an epsilon above 0.
+  Gradients whose parts fall below 1e-38 lose them.
 * **NaN and infinity** in an input reach their own sequence and head only, on the simulator. CANN
   advises against NaN in matrix products, so on an NPU this is unproven.
+* **Gradients** flow through `npu_chunk_kda` alone. The nine stages are what its backward is made
+  of: differentiated by MindSpore itself, they count as constants, with gradients of zero.
 * **Modes.** PyNative, also under `ms.jit(capture_mode="bytecode")` and in a Cell with a bprop of
   its own. The default `ms.jit` and GRAPH_MODE cells raise RuntimeError while they compile.
 

@@ -19,7 +19,7 @@ enum GateKind : int32_t {
 // Where a gate has no bound, what a token decays by counts up to here, in nats. The factor has long
 // been zero in fp32, from 104 nats on, and the sums over a chunk keep the decays of the other
 // tokens: beside 1e6 nats they would be lost, beside infinity there are no differences.
-constexpr float kGateFloor = -128.0f;
+constexpr float kGateFloor = -105.0f;
 
 }  // namespace kda
 

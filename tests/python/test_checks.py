@@ -4,6 +4,7 @@
 
 import inspect
 import re
+from fractions import Fraction
 
 import mindspore as ms
 import numpy as np
@@ -86,6 +87,11 @@ WRONG = [
         ValueError,
         ["lower_bound: expected a number that float32 can hold", "-1e-300"],
     ),
+    (
+        dict(scale=Fraction(10**400, 3)),
+        ValueError,
+        ["scale: expected a number that float32 can hold"],
+    ),
     (dict(scale=10**400), ValueError, ["scale: expected a number that float32 can hold", "..."]),
     (dict(epsilon=float("inf")), ValueError, ["epsilon: expected a finite number >= 0, got inf"]),
     (dict(epsilon=-1.0), ValueError, ["epsilon: expected a finite number >= 0, got -1.0"]),
@@ -162,6 +168,8 @@ def test_caches_must_fit_each_other(fake):
         kda.npu_chunk_kda_fwd_h(**caches, gk=bf16(2, 3, 65, 128))
     with pytest.raises(TypeError, match="fwd_h: w: expected a mindspore.Tensor, got None"):
         kda.npu_chunk_kda_fwd_h(**{**caches, "w": None}, gk=gk)
+    with pytest.raises(TypeError, match="fwd_h: output_final_state: expected a bool, got int 1"):
+        kda.npu_chunk_kda_fwd_h(**caches, gk=gk, output_final_state=1)
 
 
 def test_number_of_chunks(fake):
@@ -213,10 +221,10 @@ def test_wrong_merge(fake, changes, exception, parts):
 @pytest.mark.parametrize("stage", table.STAGES, ids=lambda stage: stage.name)
 def test_signature_has_the_tables_arguments_and_defaults(stage):
     parameters = inspect.signature(getattr(kda, stage.function)).parameters
-    extra = {"output_final_state"} if stage.name == "fwd_h" else set()
+    attrs = (*stage.attrs, *stage.python_attrs)
     # fwd_finalize reads the chunk length off aqk; the summaries know no chunk_indices.
-    assert set(parameters) - extra == {x.name for x in (*stage.inputs, *stage.attrs)}
-    for attr in stage.attrs:
+    assert set(parameters) == {x.name for x in (*stage.inputs, *attrs)}
+    for attr in attrs:
         default = parameters[attr.name].default
         if attr.default is table.REQUIRED:
             assert default is inspect.Parameter.empty

@@ -17,12 +17,10 @@ LIMITS = {"d_aqk": 3e-7, "dv_local": 4e-3, "dq_raw": 3e-7}
 def limits(io, tokens=64):
     """Products of float16 numbers have 22 bits, those of bfloat16 16: fp32 sums of them round more,
     and a handful of sums that may cancel says little (150 calls of one token: up to 5.8e-7)."""
-    if not io.is_half:
-        return LIMITS
-    few = tokens <= 2
+    few = tokens <= 2  # a handful of inner products, of which one can be near zero
     return {
-        "d_aqk": 1.2e-6 if few else 4e-7,
-        "dq_raw": 4e-7,
+        "d_aqk": 1.2e-6 if few else 4e-7 if io.is_half else LIMITS["d_aqk"],
+        "dq_raw": 4e-7 if io.is_half else LIMITS["dq_raw"],
         **stage_runs.limits({"dv_local": LIMITS["dv_local"]}, io),
     }
 

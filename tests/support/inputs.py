@@ -347,17 +347,17 @@ def final_state_only(seed, tokens=65, decay="strong", **overrides):
 HARD_FALLS = (-200.0, -1e4, -3e38, -np.inf)
 
 
-def hard_falls(seed, gate, fall, tokens=200):
-    """Weak decays, and here and there a token that decays by `fall` nats. float64 sums nothing
-    below -700 beside the rest, where nothing is left anyway: a truth is the case with that fall."""
-    x = make_inputs(seed, tokens=tokens, gate=gate, decay="mixed", beta="unit")
+def hard_falls(seed, gate, fall, tokens=200, weak=0.1, loss="both"):
+    """Decays up to `weak` nats, and here and there a token that decays by `fall`. float64 sums
+    nothing below -700 beside the rest, where nothing is left anyway: a truth is the case with that
+    fall."""
+    x = make_inputs(seed, tokens=tokens, gate=gate, decay="mixed", beta="unit", loss=loss)
     rng = np.random.default_rng(seed)
     falls = rng.random(x.g.shape) < 0.02
     falls[:, :, [3, 70]] = True  # in every channel
-    decay = np.where(falls, fall, -rng.uniform(0.01, 0.1, x.g.shape))
+    decay = np.where(falls, fall, -weak * rng.uniform(0.1, 1, x.g.shape))
     if gate == "softplus":
         x.a_log, x.dt_bias = np.zeros_like(x.a_log), np.zeros_like(x.dt_bias)
-        nats = np.minimum(-decay, 3e38)
-        decay = np.where(nats > 50, nats, np.log(np.expm1(np.minimum(nats, 50))))
+        decay = np.where(decay < -50, -decay, np.log(np.expm1(np.minimum(-decay, 50))))
     x.g = decay.astype(np.float32)
     return x

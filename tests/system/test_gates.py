@@ -6,7 +6,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 
-from tests.support import chain, inputs, metrics
+from tests.support import chain, inputs, metrics, options
 
 UNBOUNDED = tuple(
     (gate, decay) for gate in ("softplus", "activated") for decay in inputs.GATES[gate]
@@ -20,7 +20,13 @@ def check(x, layout="BSND", truth=None, **overrides):
             assert value is None, name
         else:
             assert np.all(np.isfinite(value)), name
-    metrics.check_all(got, want, metrics.limits(), x.upstream_norm(), x.case)
+    allowed = metrics.limits()
+    if truth is not None and want["da_log"] is not None:
+        # One number a head, of terms that may nearly cancel: judged on their scale.
+        allowed["da_log"] *= max(
+            1.0, options.summed_size(truth, want) / metrics.norm(want["da_log"])
+        )
+    metrics.check_all(got, want, allowed, x.upstream_norm(), x.case)
 
 
 @pytest.mark.parametrize(("gate", "decay"), UNBOUNDED)
@@ -56,10 +62,13 @@ def test_nats_and_beta_up_to_two(gate):
 
 @pytest.mark.parametrize("gate", ("softplus", "activated"))
 @pytest.mark.parametrize("fall", inputs.HARD_FALLS)
-def test_a_decay_that_fp32_cannot_sum(gate, fall):
-    """-inf forgets everything, as a model may want it between documents."""
+@pytest.mark.parametrize("weak", (0.1, 1e-4, 1e-12))
+def test_a_decay_that_fp32_cannot_sum(gate, fall, weak):
+    """-inf forgets everything, as a model may want it between documents. Beside decays of next to
+    nothing, the rounding left in the gradient of such a token would be all of dg and da_log."""
     seed = np.random.SeedSequence().entropy % 2**31
-    x, truth = (inputs.hard_falls(seed, gate, nats) for nats in (fall, max(fall, -700.0)))
+    changes = {"weak": weak, "loss": "both" if weak == 0.1 else "output"}
+    x, truth = (inputs.hard_falls(seed, gate, nats, **changes) for nats in (fall, max(fall, -700)))
     check(x, truth=truth, gate_dtype=ms.float32)
 
 
