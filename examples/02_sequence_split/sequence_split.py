@@ -28,6 +28,7 @@ CACHES = (
     "k_rstd",
     "beta_eff",
 )
+LOW_CACHES = ("kg_low", "k_hat_low")  # two more with precise_relay
 TOKEN_AXIS = {"BNSD": 2, "BSND": 1, "NTD": 1, "TND": 0}
 # What a rank keeps between forward and backward: every cache; or inputs and boundary states, from
 # which fwd_prepare and fwd_h make the caches again; or akk as well, which saves that part.
@@ -98,7 +99,9 @@ class Rank:
     ``tensors``: q, k, v, g, beta (this rank's tokens, in ``layout``), a_log, dt_bias.
     ``initial_states``: ``[N, Hv, K, V]`` (``[N, Hv, V, K]`` with state_v_first) of all sequences of
     the batch, or None for zeros. ``packed`` False: the batch is one sequence, no cu_seqlens needed.
-    ``options``: what fwd_prepare takes besides, use_exp2 among them.
+    ``options``: what fwd_prepare takes besides, use_exp2 and precise_relay among them. Summaries
+    have no pairs: precise_relay makes exact what a rank makes of a state or a gradient, not the
+    products in the summary that carried it there.
     """
 
     def __init__(
@@ -193,7 +196,7 @@ class Rank:
         c, t = self.caches, self.tensors
         exit_grads = self._boundary(final_state_grads, summaries, forward=False)
         q, scale = self.query
-        dh, dh0, dv_scan = kda.npu_chunk_kda_bwd_dhu(
+        dh, dh0, dv_scan, *dh_low = kda.npu_chunk_kda_bwd_dhu(
             q,
             c["kg"],
             c["w"],
@@ -205,6 +208,7 @@ class Rank:
             dht=exit_grads,
             cu_seqlens=self.cu_seqlens,
             layout=self.output_layout,
+            k_low=c["kg_low"],
             **self.units,
             **self.v_first,
         )
@@ -232,6 +236,9 @@ class Rank:
             cu_seqlens=self.cu_seqlens,
             output_layout=self.layout,
             input_layout=self.layout,
+            k_low=c["k_hat_low"],
+            h_low=c["h_low"],
+            dh_low=dh_low[0] if dh_low else None,
             **{name: self.options[name] for name in gate + beta if name in self.options},
             **self.units,
             **self.v_first,
@@ -257,13 +264,14 @@ class Rank:
             backward_mode=mode,
             **self.options,
         )
-        caches = dict(zip(CACHES, slots, strict=True))
+        names = CACHES + LOW_CACHES if self.options.get("precise_relay") else CACHES
+        caches = dict.fromkeys(LOW_CACHES) | dict(zip(names, slots, strict=True))
         if akk is not None:
             caches["akk"] = akk
         return caches
 
     def _scan(self, c):
-        c["h"], c["v_new"], final_states = kda.npu_chunk_kda_fwd_h(
+        c["h"], c["v_new"], final_states, *low = kda.npu_chunk_kda_fwd_h(
             c["kg"],
             c["w"],
             c["u"],
@@ -271,9 +279,11 @@ class Rank:
             initial_state=self.entry,
             output_final_state=True,
             cu_seqlens=self.cu_seqlens,
+            k_low=c["kg_low"],
             **self.units,
             **self.v_first,
         )
+        c["h_low"] = low[0] if low else None
         return final_states
 
     def _boundary(self, states, summaries, forward):

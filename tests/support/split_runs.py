@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import mindspore as ms
+import numpy as np
 
 from tests.support import chain, reference
 
@@ -61,7 +62,8 @@ def ranks(x, layout, cuts, keep="caches", state_v_first=False, **options):
 def results(x, layout, cuts, state_v_first=False, **how):
     """What chain.results returns, from ranks cut at ``cuts``."""
     token_major = chain.output_layout(layout)
-    d_o = chain.tensor(reference.from_head_major(x.d_o, token_major), ms.bfloat16)
+    d_o = np.zeros_like(x.v) if x.d_o is None else x.d_o
+    d_o = chain.tensor(reference.from_head_major(d_o, token_major), getattr(ms, x.io.name))
     dht = chain.tensor(x.dht)
     members = ranks(x, layout, cuts, state_v_first=state_v_first, **how)
     got = sequence_split.run(members, d_o, flip(dht) if state_v_first else dht)
