@@ -22,7 +22,7 @@ def make(seed, ranks=4, heads=3):
     return state, summaries
 
 
-def run(lib, state, summaries, count, rank, forward=True):
+def run(lib, state, summaries, count, rank, forward=True, **options):
     return lib.call(
         OP,
         state=state,
@@ -30,6 +30,7 @@ def run(lib, state, summaries, count, rank, forward=True):
         pre_or_post_num_ranks=count,
         rank=rank,
         forward=forward,
+        **options,
     )["state"]
 
 
@@ -44,6 +45,20 @@ def test_against_float64(lib, heads, forward, count):
     if count == 0:
         assert got.tobytes() == state.tobytes()
     assert relative_l2(got, want) < LIMIT
+
+
+@pytest.mark.parametrize("v_first", [False, True])
+@pytest.mark.parametrize("forward", [True, False])
+def test_from_nothing(lib, forward, v_first):
+    """A zero state stays so over no rank; over one it becomes that rank's E, to the bit."""
+    _, summaries = make(4)
+    nothing = np.zeros((3, 128, 128), np.float32)
+    rank, neighbour = (3, 2) if forward else (0, 1)
+    got = run(lib, nothing, summaries, 0, rank, forward, state_v_first=v_first)
+    assert got.tobytes() == nothing.tobytes()
+    got = run(lib, nothing, summaries, 1, rank, forward, state_v_first=v_first)
+    e = summaries[neighbour, :, :, :128]
+    assert np.array_equal(got, e.swapaxes(1, 2) if v_first else e)
 
 
 def test_updates_the_given_memory(lib):

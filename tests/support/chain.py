@@ -56,7 +56,13 @@ def tensors(x, layout="BSND", gate_dtype=None, beta_dtype=None):
 
 def call(x, named, layout="BSND", **overrides):
     """npu_chunk_kda on the named tensors."""
-    options = {"cu_seqlens": x.cu_seqlens, **gate_options(), **x.options, **overrides}
+    options = {
+        "cu_seqlens": x.cu_seqlens,
+        "output_final_state": True,
+        **gate_options(),
+        **x.options,
+        **overrides,
+    }
     return kda.npu_chunk_kda(
         named["q"],
         named["k"],
@@ -65,7 +71,6 @@ def call(x, named, layout="BSND", **overrides):
         named["beta"],
         x.scale,
         layout=layout,
-        output_final_state=True,
         a_log=named["a_log"],
         dt_bias=named["dt_bias"],
         initial_state=named["initial_state"],

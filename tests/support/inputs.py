@@ -67,6 +67,11 @@ _STREAMS = {
 }
 
 
+def fresh_seed():
+    """Another one in every run, for what holds whatever the numbers are."""
+    return int(np.random.SeedSequence().entropy % 2**31)
+
+
 def stream(seed, name):
     """The random generator of one tensor of one seed."""
     return np.random.default_rng([int(seed), _STREAMS[name]])

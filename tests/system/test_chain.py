@@ -61,6 +61,25 @@ def test_layouts_give_the_same_bits():
         assert np.array_equal(value, head_major[name]), name
 
 
+@pytest.mark.parametrize("recompute", [False, True])
+@pytest.mark.parametrize(
+    "layout, cu_seqlens", [("BSND", None), ("NTD", (0, 64, 64, 65, 140)), ("TND", (0, 140))]
+)
+def test_without_the_final_state(layout, cu_seqlens, recompute):
+    """Nobody asks for it, and a loss on the output alone has the same gradients bit for bit."""
+    x = inputs.make_inputs(
+        inputs.fresh_seed(), tokens=140, heads=4, key_heads=2, decay="mixed", loss="output",
+        initial_state=True, cu_seqlens=cu_seqlens,
+    )  # fmt: skip
+    want, got = (
+        chain.results(x, layout, output_final_state=asked, disable_recompute=not recompute)
+        for asked in (True, False)
+    )
+    assert got.pop("final_state") is None and want.pop("final_state").any()
+    for name, value in want.items():
+        assert value.any() and np.array_equal(got[name], value), (name, x.case)
+
+
 @pytest.mark.parametrize("gate_dtype", [ms.float32, ms.bfloat16])
 @pytest.mark.parametrize("beta_dtype", [ms.float32, ms.bfloat16])
 def test_gate_and_beta_dtypes(gate_dtype, beta_dtype):

@@ -18,8 +18,7 @@ CASES = tuple((gate, decay) for gate in inputs.GATES for decay in inputs.GATES[g
 
 
 def draw(**changes):
-    seed = np.random.SeedSequence().entropy % 2**31
-    return inputs.make_inputs(seed, io=FLOAT16, **changes)
+    return inputs.make_inputs(inputs.fresh_seed(), io=FLOAT16, **changes)
 
 
 def check(x, layout="BSND", **overrides):

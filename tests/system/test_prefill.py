@@ -23,29 +23,47 @@ def case(seed=6000, **options):
     return x
 
 
+def rows_of(x, cut):
+    """The tokens of both calls, and the bounds of packed sequences in each. ``cut``: how many
+    tokens the first call has, of every sequence a number of its own if they are packed."""
+    bounds = x.cu_seqlens or [0, x.q.shape[2]]
+    cuts = cut if x.cu_seqlens else [cut]
+    spans = list(zip(bounds[:-1], cuts, bounds[1:], strict=True))
+    rows = [
+        np.concatenate([np.arange(start, start + c) for start, c, _ in spans]),
+        np.concatenate([np.arange(start + c, stop) for start, c, stop in spans]),
+    ]
+    lengths = [c for _, c, _ in spans], [stop - start - c for start, c, stop in spans]
+    return rows, [inputs.packed(n) if x.cu_seqlens else None for n in lengths]
+
+
 def parts(x, cut):
     per_token = ("q", "k", "v", "g", "beta", "d_o")
     return [
-        replace(x, **{name: getattr(x, name)[:, :, span] for name in per_token})
-        for span in (slice(0, cut), slice(cut, None))
+        replace(x, **{n: getattr(x, n)[:, :, rows] for n in per_token}, cu_seqlens=bounds)
+        for rows, bounds in zip(*rows_of(x, cut), strict=True)
     ]
 
 
 def two_calls(x, layout, cut, v_first=False, **options):
     """Every result by name, K first; one gradient goes through both calls."""
     options["state_v_first"] = v_first
+    token_major = chain.output_layout(layout)
     first, second = parts(x, cut)
     named = [chain.tensors(part, layout, beta_dtype=ms.float32) for part in (first, second)]
-    d_o = [chain.tensor(np.swapaxes(part.d_o, 1, 2)) for part in (first, second)]
+    d_o = [
+        chain.tensor(reference.from_head_major(part.d_o, token_major)) for part in (first, second)
+    ]
     dht = chain.tensor(x.dht)
     if v_first:
         dht = split_runs.flip(dht)
         named[0]["initial_state"] = split_runs.flip(named[0]["initial_state"])
     per_part = chain.PER_TOKEN
-    shared = ("a_log", "dt_bias", "initial_state")
+    shared = [n for n in ("a_log", "dt_bias", "initial_state") if named[0][n] is not None]
 
     def loss(*values):
-        tokens, rest = values[:-3], dict(zip(shared, values[-3:], strict=True))
+        tokens, rest = values[: 2 * len(per_part)], values[2 * len(per_part) :]
+        rest = {"a_log": None, "dt_bias": None, **dict(zip(shared, rest, strict=True))}
         state, total, outputs = rest["initial_state"], 0.0, []
         for i, part in enumerate((first, second)):
             own = dict(zip(per_part, tokens[5 * i : 5 * i + 5], strict=True))
@@ -59,15 +77,17 @@ def two_calls(x, layout, cut, v_first=False, **options):
     values = [n[name] for n in named for name in per_part] + [named[0][name] for name in shared]
     run = ms.value_and_grad(loss, tuple(range(len(values))), has_aux=True)
     (_, *outputs, state), grads = run(*values)
-    out = {
-        "output": np.concatenate([np.swapaxes(chain.array(o), 1, 2) for o in outputs], 2),
-        "final_state": chain.array(state),
-    }
+    order = np.argsort(np.concatenate(rows_of(x, cut)[0]))
+
+    def join(both, layout):
+        rows = [reference.to_head_major(chain.array(part), layout) for part in both]
+        return np.concatenate(rows, 2)[:, :, order]
+
+    out = {"output": join(outputs, token_major), "final_state": chain.array(state)}
     grad_of = dict(zip(chain.TENSORS, chain.GRADS, strict=True))
     for i, name in enumerate(per_part):
-        both = [reference.to_head_major(chain.array(grads[i + 5 * j]), layout) for j in (0, 1)]
-        out[grad_of[name]] = np.concatenate(both, 2)
-    for name, grad in zip(shared, grads[-3:], strict=True):
+        out[grad_of[name]] = join((grads[i], grads[i + 5]), layout)
+    for name, grad in zip(shared, grads[10:], strict=True):
         out[grad_of[name]] = chain.array(grad)
     if v_first:
         for name in split_runs.STATES:
@@ -76,19 +96,53 @@ def two_calls(x, layout, cut, v_first=False, **options):
 
 
 @pytest.mark.parametrize("cut", CUTS)
-@pytest.mark.parametrize("recompute, v_first", [(False, False), (True, False), (True, True)])
+@pytest.mark.parametrize(
+    "recompute, v_first", [(False, False), (True, False), (True, True), (False, True)]
+)
 def test_two_calls_equal_one(cut, recompute, v_first):
-    x = case()
     layout = ("BSND", "BNSD")[cut % 2]
-    got = two_calls(x, layout, cut, v_first, disable_recompute=not recompute)
+    check(case(), layout, cut, CUTS[cut], v_first, disable_recompute=not recompute)
+
+
+def check(x, layout, cut, limit, v_first=False, **options):
+    got = two_calls(x, layout, cut, v_first, **options)
     want = chain.results(x, layout, beta_dtype=ms.float32)
-    errors = {name: 100 * metrics.relative_l2(got[name], value) for name, value in want.items()}
+    errors = {
+        name: 100 * metrics.relative_l2(got[name], value)
+        for name, value in want.items()
+        if value is not None
+    }
     print(errors)
     for name, error in errors.items():
         if name in ("da_log", "ddt_bias"):  # float32 sums over tokens, in two parts
-            assert error <= max(2 * CUTS[cut], 1e-4), (name, errors)
+            assert error <= max(2 * limit, 1e-4), (name, errors)
         else:
-            assert error <= CUTS[cut], (name, errors)
+            assert error <= limit, (name, errors)
+
+
+# Sequences that end in the first call, begin in the second one, have no token at all.
+BOUNDS = (0, 64, 65, 65, 200)
+PACKED_CUTS = {"on": (64, 0, 0, 64), "off": (33, 1, 0, 70)}
+SETUPS = {
+    "packed": {"cu_seqlens": BOUNDS},
+    "packed, groups, softplus": {
+        "cu_seqlens": BOUNDS, "heads": 4, "key_heads": 2, "gate": "softplus",
+    },
+    "groups, activated": {"heads": 3, "key_heads": 1, "gate": "activated"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", PACKED_CUTS)
+@pytest.mark.parametrize("name", SETUPS)
+def test_two_calls_equal_one_with_other_options(name, kind):
+    """Saved or recomputed, values first or keys first."""
+    number = 2 * list(SETUPS).index(name) + list(PACKED_CUTS).index(kind)
+    x = case(6010 + number, **SETUPS[name])
+    layout = ("TND", "NTD", "BSND", "TND", "NTD", "BNSD")[number]
+    cut = PACKED_CUTS[kind] if x.cu_seqlens else {"on": 128, "off": 77}[kind]
+    limit = {"on": 0.0, "off": 1.0}[kind]
+    recompute = name == "packed, groups, softplus"
+    check(x, layout, cut, limit, v_first=kind == "on", disable_recompute=not recompute)
 
 
 def prefill(x, state, v_first):
