@@ -68,8 +68,8 @@ def check_lower_bound(lower_bound, seed, decay, io=BFLOAT16, cu_seqlens=None):
     if abs(lower_bound) < 1e-6:  # below 1e-30 the products of these gradients leave float32
         for name in ("dg", "da_log", "ddt_bias"):
             want.pop(name)
-    tiny = 2 * io.tiny if io.is_half else 0.0
-    metrics.check_all(first, want, limits, part.upstream_norm(), f"{x.case} {lower_bound}", tiny)
+    floors = options.floors(chain.tensors(part))
+    metrics.check_all(first, want, limits, part.upstream_norm(), f"{x.case} {lower_bound}", floors)
 
 
 def fused(x):
