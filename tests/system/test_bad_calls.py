@@ -3,6 +3,7 @@
 """Random corruptions of good calls of every public function: an error that names an argument, never
 a crash or a number; and the next good call gives the bits that it gave before."""
 
+import functools
 import math
 import re
 
@@ -16,20 +17,33 @@ import hyper_parallel_kda as kda
 from hyper_parallel_kda import rules
 from hyper_parallel_kda import stage_table as table
 from hyper_parallel_kda.chunk_kda import OP
-from tests.support import chain, inputs, profiles
+from tests.support import chain, inputs, packed_lists, profiles, reference
+from tests.support.io_types import IO_TYPES
 from tests.support.public_calls import good_call
 
 FUNCTIONS = (OP, *table.STAGES)
 TOKENS = 17
+BOUNDS = [0, 5, 5, TOKENS]
 
 
-def op_call():
-    x = inputs.make_inputs(51, tokens=TOKENS, decay="medium", initial_state=True)
-    named = chain.tensors(x, "BNSD")
+def op_call(layout, cu_seqlens, io):
+    x = inputs.make_inputs(
+        51, tokens=TOKENS, decay="medium", initial_state=True, cu_seqlens=cu_seqlens, io=io
+    )
+    named = chain.tensors(x, layout)
     arguments = {spec.name: named.get(spec.name) for spec in OP.inputs}
     arguments.update({attr.name: attr.default for attr in OP.attrs})
     arguments.update(chain.gate_options(), scale=x.scale, output_final_state=True, **x.options)
+    arguments.update(layout=layout, cu_seqlens=cu_seqlens)
     return kda.npu_chunk_kda, arguments
+
+
+def stage_call(stage, layout, cu_seqlens, io):
+    if stage is OP:
+        return op_call(layout, cu_seqlens, io)
+    packed = stage.name in rules.PACKED and cu_seqlens is not None
+    sizes = dict(cu_seqlens=cu_seqlens) if packed else dict(tokens=TOKENS)
+    return good_call(stage, layout=layout, io=io, **sizes)
 
 
 def arrays(result):
@@ -43,14 +57,24 @@ def fresh(arguments):
             for n, v in arguments.items()}  # fmt: skip
 
 
+# Layouts, cu_seqlens and types of the good calls.
+GOOD = {
+    f"{kind} {io}": (layout, cu_seqlens, io)
+    for kind, layout, cu_seqlens in (("dense", "BNSD", None), ("packed", "TND", BOUNDS))
+    for io in IO_TYPES
+}
+
+
 @pytest.fixture(scope="module")
 def good_calls():
-    """{stage: (function, arguments, results)}"""
-    calls = {}
-    for stage in FUNCTIONS:
-        function, arguments = op_call() if stage is OP else good_call(stage, tokens=TOKENS)
-        calls[stage.name] = function, arguments, arrays(function(**fresh(arguments)))
-    return calls
+    """A stage and a key of GOOD to (function, arguments, results)."""
+
+    @functools.cache
+    def made(stage, good):
+        function, arguments = stage_call(stage, *GOOD[good])
+        return function, arguments, arrays(function(**fresh(arguments)))
+
+    return made
 
 
 # ------------------------------------------------------------------------------------- corruptions
@@ -62,6 +86,18 @@ NOT_TENSORS = (
     {},
     object(),
     np.zeros(3, np.float32),
+    ms.Tensor,
+)
+NOT_LISTS = (
+    1,
+    2.0,
+    "0, 17",
+    b"",
+    {},
+    object(),
+    [0.0, 17.0],
+    [[0, 17], [0]],
+    np.zeros(2),
     ms.Tensor,
 )
 DTYPES = (ms.int32, ms.int8, ms.float16, ms.float64, ms.bool_, ms.float32, ms.bfloat16)
@@ -92,8 +128,9 @@ GOOD_VALUES = {
 }  # fmt: skip
 
 
-def wrong_dtypes(spec):
-    good = {"io": {ms.bfloat16}, "fp32": {ms.float32}, "io|fp32": {ms.bfloat16, ms.float32}}
+def wrong_dtypes(spec, io):
+    io = getattr(ms, io.name)
+    good = {"io": {io}, "fp32": {ms.float32}, "io|fp32": {io, ms.float32}}
     return [dtype for dtype in DTYPES if dtype not in good[spec.dtype]]
 
 
@@ -104,7 +141,7 @@ def another_size(value, axis, change):
 
 
 @st.composite
-def corrupted_tensors(draw, spec, value):
+def corrupted_tensors(draw, spec, dims, value, io):
     kinds = ["kind", "dtype", "rank", "size"] if value is not None else ["kind"]
     kinds += [] if spec.optional else ["none"]
     kind = draw(st.sampled_from(kinds))
@@ -114,12 +151,12 @@ def corrupted_tensors(draw, spec, value):
     if kind == "kind":
         return draw(st.sampled_from(NOT_TENSORS))
     if kind == "dtype":
-        return ms.ops.zeros(value.shape, draw(st.sampled_from(wrong_dtypes(spec))))
+        return ms.ops.zeros(value.shape, draw(st.sampled_from(wrong_dtypes(spec, io))))
     if kind == "rank":
         shape = draw(st.sampled_from([(), (0,), value.shape[1:], (*value.shape, 1), (1,) * 8]))
         return ms.ops.zeros(shape, value.dtype)
     # Any number of ranks fits.
-    axes = [i for i, dim in enumerate(spec.dims) if dim != "R"]
+    axes = [i for i, dim in enumerate(dims) if dim != "R"]
     axis = draw(st.sampled_from(axes))
     changes = [
         c for c in (-128, -64, -1, 1, 64, 128) if max(0, value.shape[axis] + c) != value.shape[axis]
@@ -128,14 +165,37 @@ def corrupted_tensors(draw, spec, value):
 
 
 @st.composite
-def corruptions(draw, stage, arguments):
+def corrupted_lists(draw, stage, name, cu_seqlens):
+    """Something that is neither a good list nor None."""
+    kind = draw(st.sampled_from(["kind", "numbers", "numbers"]))
+    event(f"{name} {kind}")
+    if kind == "kind":
+        return draw(st.sampled_from(NOT_LISTS))
+    if name == "cu_seqlens":
+        bad = packed_lists.bounds(TOKENS, good=False).filter(
+            lambda x: not packed_lists.are_bounds(x, TOKENS, stage is table.PRE_PROCESS_BWD)
+        )
+    elif cu_seqlens is None:  # without them nothing is good
+        bad = packed_lists.pairs([0, TOKENS])
+    else:
+        good = reference.chunk_indices(cu_seqlens)
+        bad = packed_lists.pairs(cu_seqlens, good=False).filter(lambda x: x != good)
+    return draw(packed_lists.passed(draw(bad), width=2 if name == "chunk_indices" else None))
+
+
+@st.composite
+def corruptions(draw, stage, arguments, good):
     """(name, value) that makes a good call a bad one."""
-    specs = [s for s in (*stage.inputs, *stage.attrs) if not isinstance(s, table.HostArraySpec)]
-    spec = draw(st.sampled_from(specs))
+    layout, cu_seqlens, io = GOOD[good]
+    spec = draw(st.sampled_from((*stage.inputs, *stage.attrs)))
+    if isinstance(spec, table.HostArraySpec):
+        return spec.name, draw(corrupted_lists(stage, spec.name, cu_seqlens))
     if isinstance(spec, table.TensorSpec):
-        return spec.name, draw(corrupted_tensors(spec, arguments[spec.name]))
-    good = GOOD_VALUES.get(spec.name, (64,))
-    values = [v for v in WRONG_VALUES[spec.kind] if type(v) is bool or v not in good]
+        dims = table.placed_dims(spec, arguments, layout in table.RANK3_LAYOUTS)
+        value = arguments[spec.name]
+        return spec.name, draw(corrupted_tensors(spec, dims, value, io))
+    allowed = GOOD_VALUES.get(spec.name, (64,))
+    values = [v for v in WRONG_VALUES[spec.kind] if type(v) is bool or v not in allowed]
     event("attribute")
     return spec.name, draw(st.sampled_from(values))
 
@@ -145,16 +205,18 @@ ERROR = re.compile(r"npu_chunk_kda(?:_\w+)?: ([\w ]+): expected .+, got ", re.DO
 
 @pytest.mark.parametrize("stage", FUNCTIONS, ids=lambda stage: stage.name)
 def test_corrupted_calls_are_refused(good_calls, stage):
-    function, arguments, want = good_calls[stage.name]
     names = {spec.name for spec in (*stage.inputs, *stage.attrs)}
     names |= {rule.argument for rule in rules.RULES}
 
-    @profiles.bounded(15)
+    @profiles.bounded(20)
     @given(data=st.data())
     def run(data):
+        good = data.draw(st.sampled_from(list(GOOD)))
+        event(good)
+        function, arguments, want = good_calls(stage, good)
         bad = dict(arguments)
         for _ in range(data.draw(st.integers(1, 2))):
-            name, value = data.draw(corruptions(stage, arguments))
+            name, value = data.draw(corruptions(stage, arguments, good))
             bad[name] = value
         with pytest.raises((TypeError, ValueError)) as error:
             function(**fresh(bad))
@@ -171,7 +233,7 @@ def test_corrupted_calls_are_refused(good_calls, stage):
 
 @pytest.mark.parametrize("stage", FUNCTIONS, ids=lambda stage: stage.name)
 def test_unknown_and_missing_arguments_are_refused(good_calls, stage):
-    function, arguments, _ = good_calls[stage.name]
+    function, arguments, _ = good_calls(stage, "packed bfloat16")
     with pytest.raises(TypeError, match="gate_logit_softcap"):
         function(**fresh(arguments), gate_logit_softcap=1.0)
     required = [spec.name for spec in stage.inputs
