@@ -214,6 +214,8 @@ def _draw_gate(seed, shape, gate, decay, io):
     if gate != "activated":
         low, high = GATES[gate][decay]
         a_log = (0.3 * stream(seed, "a_log").standard_normal(heads)).astype(np.float32)
+        if gate == "softplus":  # 50 nats at a rate of 1 stay above the kernels' floor of -105
+            a_log = np.minimum(a_log, np.float32(0.6))
         if decay == "extreme":
             # With rates of their own, gradients of the gate would be e^-15 and more apart from head
             # to head, and one head alone would stand for all of them in a norm.
