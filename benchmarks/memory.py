@@ -156,7 +156,7 @@ def _step(tokens, heads, layers, mode):
     print(json.dumps(dict(before=before, peak=_status("VmHWM"), value=value)))
 
 
-def _fresh(tokens, heads, layers, mode):
+def step_in_a_fresh_process(tokens, heads, layers, mode):
     command = [sys.executable, "-m", "benchmarks.memory", "--step", mode]
     command += ["--tokens", str(tokens), "--heads", str(heads), "--layers", str(layers)]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -170,7 +170,7 @@ def _print_peaks(tokens, heads, layers):
     for count in sorted({1, layers}):
         values = []
         for mode in MODES:
-            run = _fresh(tokens, heads, count, mode)
+            run = step_in_a_fresh_process(tokens, heads, count, mode)
             values.append(run["value"])
             added = run["peak"] - run["before"]
             per_layer = added * 1024 / (tokens * heads * count)
