@@ -89,8 +89,9 @@ class Setup:
     state_v_first: bool = False
     recompute: bool = False
     precise_relay: bool = False
-    io: str = "bfloat16"  # dtype of q, k, v; gate_dtype and state are that or float32
+    io: str = "bfloat16"  # dtype of q, k, v; gate_dtype, beta_dtype and state are that or float32
     gate_dtype: str = "bfloat16"
+    beta_dtype: str = None  # None: io for the argument of a sigmoid, float32 for beta itself
     loss: str = "both"
     scale: float = 128**-0.5
     epsilon: float = 1e-6
@@ -142,6 +143,8 @@ def inputs_of(s):
         x.options["epsilon"] = s.epsilon
     if s.state == s.io:
         x = replace(x, initial_state=x.io.round(x.initial_state))
+    if s.beta_dtype == s.io:
+        x = replace(x, beta=x.io.round(x.beta))
     if s.dt_bias == "none" and x.dt_bias is not None:
         # The decay's range goes into the gate itself, or every channel would be in the middle.
         g = x.io.round(x.g + x.dt_bias[None, :, None, :])
@@ -149,17 +152,13 @@ def inputs_of(s):
     return replace(x, scale=s.scale, case=str(s))
 
 
-def swapped(state):
-    return None if state is None else np.swapaxes(state, -1, -2)
-
-
 def named_tensors(s, x):
     """The MindSpore tensors of the call."""
-    named = chain.tensors(x, s.layout, gate_dtype=DTYPES[s.gate_dtype])
+    named = chain.tensors(x, s.layout, DTYPES[s.gate_dtype], DTYPES.get(s.beta_dtype))
     if s.dt_bias == "flat" and named["dt_bias"] is not None:
         named["dt_bias"] = named["dt_bias"].reshape(-1)
     if s.state is not None:
-        state = swapped(x.initial_state) if s.state_v_first else x.initial_state
+        state = reference.transpose(x.initial_state) if s.state_v_first else x.initial_state
         named["initial_state"] = chain.tensor(state, DTYPES[s.state])
     return named
 
@@ -184,7 +183,8 @@ def loss_of(s, x, named, names):
     """(total, output, state) of the set-up's loss, a function of the named tensors."""
     layout = chain.output_layout(s.layout)
     d_o = None if x.d_o is None else chain.tensor(reference.from_head_major(x.d_o, layout))
-    dht = chain.tensor(swapped(x.dht) if s.state_v_first else x.dht)
+    dht = x.dht if x.dht is None or not s.state_v_first else reference.transpose(x.dht)
+    dht = chain.tensor(dht)
 
     def loss(*values):
         output, state = call(s, x, {**named, **dict(zip(names, values, strict=True))})
@@ -220,7 +220,8 @@ def results(s, x, named=None):
         arrays[name] = reference.to_head_major(arrays[name], s.layout)
     state, dh0 = chain.array(state), arrays["initial_state"]
     if s.state_v_first:
-        state, arrays["initial_state"] = swapped(state), swapped(dh0)
+        state = reference.transpose(state)
+        arrays["initial_state"] = None if dh0 is None else reference.transpose(dh0)
     if arrays["dt_bias"] is not None:
         arrays["dt_bias"] = arrays["dt_bias"].reshape(x.dt_bias.shape)
     by_grad = {grad: arrays[name] for name, grad in zip(chain.TENSORS, chain.GRADS, strict=True)}
@@ -290,14 +291,21 @@ def dense_parts(x):
     return parts, join
 
 
-def rounded(x):
+def rounded(x, keys="independent"):
     """Results when all is float64 but the bf16 tensors that the stages hand on. With few tokens the
     matrix operands are bf16 as well: there an output is one inner product of two of them, and its
-    error no average, but what the emulation has too, to the last bit."""
-    numerics = emulation.HANDED_ON if x.q.shape[2] >= FEW_TOKENS else emulation.REAL
-    numerics = replace(numerics, io=x.io)
+    error no average, but what the emulation has too, to the last bit. Nor is it for da_log of
+    nearly parallel keys, whose terms have the same errors: measured at 2 x 64 tokens, up to 20 % by
+    the kernels, 21 % with the operands and 5 % without."""
     parts, join = dense_parts(x)
-    found = join([emulation.results(part, numerics) for part in parts])
+
+    def results(numerics):
+        return join([emulation.results(part, replace(numerics, io=x.io)) for part in parts])
+
+    few = x.q.shape[2] < FEW_TOKENS
+    found = results(emulation.REAL if few else emulation.HANDED_ON)
+    if keys == "parallel" and not few:
+        found["da_log"] = results(emulation.REAL)["da_log"]
     return {**found, "ddt_bias": None if x.dt_bias is None else found["ddt_bias"]}
 
 
@@ -328,7 +336,7 @@ def compare(s, x=None):
     compared = metrics.compare_all(got, want, allowed, x.upstream_norm(), tiny)
     if all(c.passed for c in compared):
         return compared
-    least = metrics.compare_all(rounded(x), want, allowed, x.upstream_norm(), tiny)
+    least = metrics.compare_all(rounded(x, s.keys), want, allowed, x.upstream_norm(), tiny)
     for c, floor in zip(compared, least, strict=True):
         c.limit = max(c.limit, FLOOR * floor.value if np.isfinite(floor.value) else 0.0)
         if c.name == "da_log" and not c.passed and metrics.norm(want["da_log"]) > 0:

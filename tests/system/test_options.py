@@ -2,6 +2,9 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """Random combinations of all options against float64: the output, the states, every gradient."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -45,6 +48,7 @@ def setups(draw):
         decay=draw(st.sampled_from(DECAYS[gate])),
         lower_bound=draw(st.sampled_from([-5.0, -5.0, -4.99, -2.0, -0.5, -0.05])),
         beta=draw(st.sampled_from(inputs.BETAS)),
+        keys=draw(st.sampled_from(["independent"] * 4 + ["parallel"])),
         l2norm=draw(st.booleans()),
         dt_bias=draw(st.sampled_from(["full", "flat", "none"])),
         use_exp2=draw(st.booleans()),
@@ -54,6 +58,7 @@ def setups(draw):
         precise_relay=draw(st.booleans()),
         io=io,
         gate_dtype=draw(st.sampled_from([io, "float32"])),
+        beta_dtype=draw(st.sampled_from([io, "float32"])),
         loss=draw(st.sampled_from(inputs.LOSSES)),
         scale=draw(st.sampled_from([128**-0.5, 128**-0.5, 1.0, -0.3, 1e-3])),
         epsilon=draw(st.sampled_from([1e-6, 1e-6, 0.0, 1.0])),
@@ -67,6 +72,34 @@ def test_random_combinations(setup):
     event(f"{setup.gate} {setup.layout} packed={setup.lengths is not None}")
     comparisons = options.compare(setup)
     assert all(c.passed for c in comparisons), "\n" + metrics.report(comparisons, str(setup))
+
+
+@st.composite
+def setups_of_no_tokens(draw):
+    setup = draw(setups())
+    lengths = None if setup.lengths is None else (0,) * len(setup.lengths)
+    return replace(setup, tokens=0, lengths=lengths)
+
+
+def state_or_zeros(state, like):
+    return np.zeros(like.shape) if state is None else state
+
+
+@profiles.bounded(30)
+@given(setups_of_no_tokens())
+def test_no_tokens(setup):
+    """Exactly: the state goes through and so does its gradient, and parameters have no other."""
+    x = options.inputs_of(setup)
+    got, want = options.results(setup, x), options.truth(setup, x)
+    state, dht = (state_or_zeros(y, want["final_state"]) for y in (x.initial_state, x.dht))
+    want["final_state"] = state
+    if setup.state is not None:
+        want["dh0"] = x.io.round(dht) if setup.state == setup.io else dht  # the state's dtype
+    for name, value in want.items():
+        assert (got[name] is None) == (value is None), name
+        assert value is None or np.array_equal(got[name], value), name
+    assert got["output"].size == got["dg"].size == 0
+    assert not any(got[name].any() for name in ("da_log", "ddt_bias") if got[name] is not None)
 
 
 @pytest.mark.parametrize("name", ["allow_neg_eigval", "float16"])
