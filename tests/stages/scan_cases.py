@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tests.stages import stage_runs
 from tests.support import inputs, reference
 from tests.support.io_types import BFLOAT16, IoType
 
@@ -95,3 +96,20 @@ def scan_macs(tokens, *, columns, query_columns=0, zero_start, keeps_last):
         if i + 1 < len(steps) or keeps_last:
             total += K * r * (columns + query_columns)
     return total
+
+
+def check_nan_stays_in_its_head(lib, op_type, arguments, name, token, final, chunks, rows):
+    """NaN at one token of the array `name` reaches the state `final` of its batch row and head, and
+    neither there nor in `chunks`, states of every chunk, and `rows`, of every token, another one.
+    `arguments` makes the call's of a case and its state."""
+    case, spoiled = draw(8, batch=2, tokens=70, heads=4), (1, 1)
+    with lib.cores(1):
+        want = lib.call(op_type, **arguments(case, case.state))
+        getattr(case, name)[(*spoiled, token)] = np.nan
+        got = lib.call(op_type, **arguments(case, case.state))
+    assert np.isnan(got.f32(final)[spoiled]).any()
+    for output in (rows, final):
+        stage_runs.assert_contained(want[output], got[output], spoiled)
+    stage_runs.assert_contained(
+        np.swapaxes(want[chunks], 1, 2), np.swapaxes(got[chunks], 1, 2), spoiled
+    )

@@ -118,12 +118,6 @@ def check(got, want, limits=LIMITS, title="", floor=0.0):
     return comparisons
 
 
-def same_bits(a, b):
-    assert a.keys() == b.keys()
-    for name in a:
-        assert np.array_equal(a[name].view(np.uint8), b[name].view(np.uint8)), name
-
-
 def fresh_seed():
     return np.random.SeedSequence().entropy % 2**31
 
@@ -202,7 +196,7 @@ def test_gate_and_beta_dtypes(lib, fp32, layout):
 def test_missing_and_flat_dt_bias(lib):
     case = inputs.make_inputs(9, tokens=40)
     flat = run(lib, case, dt_bias=case.dt_bias.reshape(-1))
-    same_bits(flat, run(lib, case))
+    metrics.same_bits(flat, run(lib, case))
     zero = dataclasses.replace(case, dt_bias=np.zeros_like(case.dt_bias))
     check(run(lib, case, dt_bias=None), expected(zero))
 
@@ -228,7 +222,7 @@ def test_modes_select_outputs_only(lib, mode, l2norm):
     full, part = run(lib, case), run(lib, case, mode=mode)
     names = [n for n, (_, _, modes) in OUTPUTS.items() if mode in modes.split()]
     assert list(part) == [n for n in names if l2norm or not n.endswith("_rstd")]
-    same_bits(part, {name: full[name] for name in part})
+    metrics.same_bits(part, {name: full[name] for name in part})
 
 
 def test_no_tokens(lib):
@@ -245,9 +239,9 @@ def test_same_bits_for_any_blocks_and_threads(lib):
         want = run(lib, case)
         for cores in (1, 3, 20):
             with lib.cores(cores):
-                same_bits(run(lib, case), want)
+                metrics.same_bits(run(lib, case), want)
     with lib.threads(2):
-        same_bits(run(lib, case), want)
+        metrics.same_bits(run(lib, case), want)
 
 
 @pytest.mark.parametrize("cores", (1, 24))
@@ -309,7 +303,7 @@ def test_counters(lib):
 def test_token_rows_wider_than_a_cube_copy_can_step(lib):
     """With 512 heads a token-major row is 65,536 elements, one more than Nd2Nz can step over."""
     case = inputs.make_inputs(18, tokens=17, heads=512, decay="mixed")
-    same_bits(run(lib, case, "BSND"), run(lib, case, "BNSD"))
+    metrics.same_bits(run(lib, case, "BSND"), run(lib, case, "BNSD"))
 
 
 @pytest.mark.parametrize(

@@ -149,14 +149,14 @@ def test_same_bits_for_any_blocks_and_threads(lib):
     want = run(lib, case)
     for cores in stage_runs.CORES:
         with lib.cores(cores), lib.threads(1):
-            stage.same_bits(run(lib, case), want)
+            metrics.same_bits(run(lib, case), want)
 
 
 @pytest.mark.parametrize("mode", ("none", "forward", "recompute", "save"))
 def test_modes_select_outputs_only(lib, mode):
     case = make(12, tokens=65)
     full, part = run(lib, case), run(lib, case, mode=mode)
-    stage.same_bits(part, {name: full[name] for name in part})
+    metrics.same_bits(part, {name: full[name] for name in part})
 
 
 @pytest.mark.parametrize("name", ("q", "k", "v", "g", "beta", "a_log", "dt_bias"))

@@ -102,7 +102,7 @@ def test_gate_and_beta_dtypes(lib, gate, fp32, layout):
 
 def test_missing_and_flat_dt_bias(lib):
     case = inputs.make_inputs(stage.fresh_seed(), tokens=40, gate="softplus")
-    stage.same_bits(run(lib, case, dt_bias=case.dt_bias.reshape(-1)), run(lib, case))
+    metrics.same_bits(run(lib, case, dt_bias=case.dt_bias.reshape(-1)), run(lib, case))
     zero = replace(case, dt_bias=np.zeros_like(case.dt_bias))
     for fp32 in (ALL_FP32, ("beta",)):
         got = run(lib, case, dt_bias=None, fp32=fp32)
@@ -125,8 +125,8 @@ def test_softplus_is_right_to_its_last_digits(lib):
 def test_safe_gate_says_nothing_about_a_gate_that_comes_activated(lib):
     """And lower_bound is read by the safe gate only."""
     case = inputs.make_inputs(stage.fresh_seed(), tokens=70, gate="activated", decay="extreme")
-    stage.same_bits(run(lib, case), run(lib, case, safe_gate=True))
-    stage.same_bits(run(lib, case), run(lib, case, lower_bound=-77.0))
+    metrics.same_bits(run(lib, case), run(lib, case, safe_gate=True))
+    metrics.same_bits(run(lib, case), run(lib, case, lower_bound=-77.0))
 
 
 def test_a_gate_that_grows(lib):
@@ -164,7 +164,7 @@ def test_large_and_small_keys(lib, gate, decay, size):
 def test_modes_select_outputs_only(lib, gate, mode):
     case = inputs.make_inputs(12, tokens=65, gate=gate)
     full, part = run(lib, case), run(lib, case, mode=mode)
-    stage.same_bits(part, {name: full[name] for name in part})
+    metrics.same_bits(part, {name: full[name] for name in part})
 
 
 @pytest.mark.parametrize("gate", UNBOUNDED)
@@ -174,9 +174,9 @@ def test_same_bits_for_any_blocks_and_threads(lib, gate):
         want = run(lib, case)
         for cores in (1, 3, 20):
             with lib.cores(cores):
-                stage.same_bits(run(lib, case), want)
+                metrics.same_bits(run(lib, case), want)
     with lib.threads(2):
-        stage.same_bits(run(lib, case), want)
+        metrics.same_bits(run(lib, case), want)
 
 
 @pytest.mark.parametrize("keep", [False, True])

@@ -9,7 +9,7 @@ from hyper_parallel_kda import stage_table as table
 from tests.stages import stage_runs, test_fwd_prepare, test_packed
 from tests.support import inputs
 from tests.support.aclnn import BF16, AclnnError
-from tests.support.metrics import relative_l2
+from tests.support.metrics import relative_l2, same_bits
 
 PAIR = 2e-5  # relative L2 of what a pair holds
 CHANGED = ("w", "u")  # the only ones of the thirteen outputs with other bits
@@ -79,7 +79,7 @@ def test_modes_select_outputs_only(lib, mode, l2norm):
     full, part = run(lib, case), run(lib, case, mode=mode)
     names = [name for name, shape in shapes(case, mode, l2norm).items() if shape]
     assert list(part) == names and ("k_hat_low" in names) == (l2norm and "k_hat" in names)
-    test_fwd_prepare.same_bits(part, {name: full[name] for name in part})
+    same_bits(part, {name: full[name] for name in part})
 
 
 def test_packed_sequences(lib):
@@ -94,7 +94,7 @@ def test_same_bits_on_any_machine(lib):
     want = run(lib, case)
     for cores in stage_runs.CORES:
         with lib.cores(cores):
-            test_fwd_prepare.same_bits(run(lib, case), want)
+            same_bits(run(lib, case), want)
 
 
 def test_counters(lib):

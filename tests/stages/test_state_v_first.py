@@ -19,21 +19,18 @@ from tests.stages import (
 )
 from tests.support import inputs
 from tests.support.bfloat16 import to_bf16
+from tests.support.reference import transpose
 from tests.support.stage_calls import complete_call
 
 STATES = {"initial_state", "final_state", "h0", "dht", "dh0", "h", "h_low", "state"}
 # dh and dh_low stay K first.
 
 
-def flipped(array):
-    return np.ascontiguousarray(np.swapaxes(array, -1, -2))
-
-
 def assert_transposed(lib, op, arguments):
     """The V-first run holds the K-first run's bits, with the states' last two axes exchanged."""
     want = lib.call(op, **arguments)
     turned = {
-        name: flipped(value) if name in STATES and value is not None else value
+        name: transpose(value) if name in STATES and value is not None else value
         for name, value in arguments.items()
     }
     got = lib.call(op, **{**turned, "state_v_first": True})
@@ -41,7 +38,7 @@ def assert_transposed(lib, op, arguments):
         if value is None:
             assert got[name] is None
             continue
-        expected = flipped(value) if name in STATES else value
+        expected = transpose(value) if name in STATES else value
         assert got[name].tobytes() == expected.tobytes(), name
         if name in STATES and value.any():  # a symmetric state would show nothing
             assert not np.array_equal(expected, value), name
@@ -97,12 +94,12 @@ def test_empty_scans_hand_the_state_on(lib, module):
 def test_v_first_and_nats_against_float64(lib, module, io):
     case = scan_cases.make(11, batch=2, tokens=200, heads=2, io=io)
     case.gk = (case.gk * np.log(2)).astype(np.float32)
-    arguments = module.arguments(case, flipped(case.state), use_exp2=False, state_v_first=True)
+    arguments = module.arguments(case, transpose(case.state), use_exp2=False, state_v_first=True)
     if module is test_bwd_dhu:
-        arguments["h0"] = flipped(arguments["h0"])
+        arguments["h0"] = transpose(arguments["h0"])
     got = lib.call(module.OP, **arguments)
     for name in STATES & set(got):
-        got[name] = flipped(got[name])
+        got[name] = transpose(got[name])
     module.check(got, case, case.state, use_exp2=False)
 
 

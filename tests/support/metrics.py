@@ -32,6 +32,17 @@ def limits(factor=1.0, **overrides):
     return out
 
 
+def same_bits(got, want, where=None):
+    """AssertionError unless both have arrays of the same bits, or None, under the same names."""
+    assert set(got) == set(want), where
+    for name, value in want.items():
+        if value is None or got[name] is None:
+            assert got[name] is value, (name, where)
+            continue
+        assert got[name].shape == value.shape, (name, where)
+        assert got[name].tobytes() == value.tobytes(), (name, where)
+
+
 def norm(x):
     return float(np.sqrt(np.sum(np.square(np.asarray(x, np.float64)))))
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support import chain, inputs, metrics, options
 from tests.support.io_types import FLOAT16
-from tests.system.test_robustness import same_bits
+from tests.support.metrics import same_bits
 
 CASES = tuple((gate, decay) for gate in inputs.GATES for decay in inputs.GATES[gate])
 

@@ -12,6 +12,7 @@ import pytest
 from hyper_parallel_kda import packing
 from hyper_parallel_kda.stage_table import LAYOUTS
 from tests.support import chain, inputs, metrics, reference
+from tests.support.metrics import same_bits
 from tests.system import grid
 
 PER_TOKEN = ("output", "dq", "dk", "dv", "dg", "dbeta")
@@ -38,14 +39,6 @@ def make(seed, lengths, heads=2, **options):
 def check(x, got):
     want = x.results()
     metrics.check_all(got, want, grid.limits(x, want), x.upstream_norm(), x.case)
-
-
-def same_bits(got, want, where=None):
-    for name, value in want.items():
-        if value is None:
-            assert got[name] is None, (name, where)
-        else:
-            assert got[name].tobytes() == value.tobytes(), (name, where)
 
 
 def assert_as_dense(x, got, numbers=None):
@@ -92,7 +85,8 @@ def test_nothing_but_empty_sequences():
 
 @pytest.mark.parametrize("decay", ["lasting", "mixed"])
 def test_every_tail(decay):
-    x = make(3012, range(1, 64), heads=1, decay=decay)
+    """With the grid's four heads, as its limits: da_log of a single one may nearly cancel."""
+    x = make(3012, range(1, 64), heads=4, decay=decay)
     got = chain.results(x)
     check(x, got)
     assert_as_dense(x, got, range(0, 63, 7))

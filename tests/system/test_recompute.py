@@ -14,21 +14,13 @@ from benchmarks import memory
 from hyper_parallel_kda import chunk_kda_autograd as autograd
 from hyper_parallel_kda import stage_table as table
 from tests.support import chain, inputs, options, profiles
+from tests.support.metrics import same_bits
 from tests.system import grid, test_options
-
-
-def assert_same(saved, again):
-    assert set(saved) == set(again)
-    for name, value in saved.items():
-        if value is None:
-            assert again[name] is None, name
-        else:
-            assert np.array_equal(value, again[name]), name
 
 
 def compare_modes(x, layout="BSND", **overrides):
     saved = chain.results(x, layout, **overrides)
-    assert_same(saved, chain.results(x, layout, disable_recompute=False, **overrides))
+    same_bits(saved, chain.results(x, layout, disable_recompute=False, **overrides))
 
 
 @pytest.mark.parametrize("decay", ["lasting", "mixed", "bound"])
@@ -42,7 +34,7 @@ def test_gradients_have_the_bits_of_the_saved_mode(tokens, decay):
 def compare_setups(setup, **changes):
     """The set-up, and with the changes: the same bits. Both come K-first and head-major."""
     x = options.inputs_of(setup)
-    assert_same(options.results(setup, x), options.results(replace(setup, **changes), x))
+    same_bits(options.results(setup, x), options.results(replace(setup, **changes), x))
 
 
 @pytest.mark.parametrize("lengths", [None, (1, 64, 0, 65)], ids=["dense", "packed"])

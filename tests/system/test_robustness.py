@@ -10,15 +10,8 @@ import pytest
 
 import hyper_parallel_kda as kda
 from tests.support import chain, inputs, metrics
+from tests.support.metrics import same_bits
 from tests.system import grid
-
-
-def same_bits(a, b, where=None):
-    for name, value in a.items():
-        if value is None:
-            assert b[name] is None
-            continue
-        assert np.array_equal(value, b[name], equal_nan=True), (name, where)
 
 
 @pytest.mark.parametrize("tokens", [65, 200])

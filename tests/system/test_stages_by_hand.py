@@ -7,24 +7,10 @@ import numpy as np
 import pytest
 
 import hyper_parallel_kda as kda
-from tests.support import chain, inputs, metrics
+from hyper_parallel_kda.stage_table import FWD_PREPARE
+from tests.support import chain, inputs, metrics, reference
 from tests.system import grid
 
-CACHE = (
-    "gk",
-    "aqk",
-    "akk",
-    "w",
-    "u",
-    "qg",
-    "kg",
-    "qg_scaled",
-    "q_hat",
-    "k_hat",
-    "q_rstd",
-    "k_rstd",
-    "beta_eff",
-)
 PER_TOKEN = ("dq", "dk", "dv", "dbeta", "dg")
 CUT = 64 + 64  # ranks cut a sequence on the chunk grid
 
@@ -44,7 +30,7 @@ def prepare(x, named, layout, mode="save"):
         **x.options,
         **chain.gate_options(),
     )
-    return dict(zip(CACHE, slots, strict=True))
+    return dict(zip((spec.name for spec in FWD_PREPARE.outputs), slots, strict=False))
 
 
 def forward(c, state, layout="BSND"):
@@ -93,8 +79,6 @@ def backward(x, named, c, h, v_new, d_o, state, dht, layout, unscaled=True):
 
 
 def arrays(grads, layout):
-    from tests.support import reference
-
     out = {}
     for name, value in grads.items():
         value = chain.array(value)
@@ -105,8 +89,6 @@ def arrays(grads, layout):
 
 
 def upstream(x, layout):
-    from tests.support import reference
-
     return chain.tensor(reference.from_head_major(x.d_o, layout), ms.bfloat16), chain.tensor(x.dht)
 
 
@@ -229,8 +211,6 @@ def test_two_ranks_with_summaries_and_merge_equal_the_unsplit_run(decay, layout)
                 layout,
             )
         )
-
-    from tests.support import reference
 
     got = {
         "output": np.concatenate(
