@@ -20,9 +20,10 @@ LENGTHS = st.lists(st.one_of(st.sampled_from([0, 1, 64, 65]), st.integers(0, 100
                    max_size=5).filter(lambda x: 0 < sum(x) <= 260)  # fmt: skip
 
 # (key heads, value heads a key head). A handful of inner products can all be near zero, where
-# relative errors mean nothing: four value heads or more, and eight where there are few tokens.
+# relative errors mean nothing: four value heads or more, and eight key heads where there are few
+# tokens (dq of one token and key head is one number times k, a sum over its value heads).
 HEADS = [(4, 1), (5, 1), (2, 2), (1, 4), (3, 2), (2, 3)]
-MANY_HEADS = [(8, 1), (4, 2), (2, 4), (1, 8)]
+MANY_HEADS = [(8, 1), (8, 2), (8, 4)]
 
 
 @st.composite
