@@ -17,7 +17,7 @@ import hyper_parallel_kda as kda
 from hyper_parallel_kda import rules
 from hyper_parallel_kda import stage_table as table
 from hyper_parallel_kda.chunk_kda import OP
-from tests.support import chain, inputs, packed_lists, profiles, reference
+from tests.support import chain, inputs, metrics, packed_lists, profiles, reference
 from tests.support.io_types import IO_TYPES
 from tests.support.public_calls import good_call
 
@@ -241,3 +241,30 @@ def test_unknown_and_missing_arguments_are_refused(good_calls, stage):
     for name in required:
         with pytest.raises(TypeError, match=name):
             function(**{n: v for n, v in arguments.items() if n != name})
+
+
+@profiles.bounded(30)
+@given(data=st.data())
+def test_random_lists(data):
+    """What is taken is what the float64 reference makes of it; tests/python draws many more."""
+    tokens = 70
+    cu_seqlens = data.draw(packed_lists.bounds(tokens, good=True))
+    lists = {"cu_seqlens": cu_seqlens}
+    if data.draw(st.booleans()):
+        name, cu_seqlens = "cu_seqlens", data.draw(packed_lists.bounds(tokens))
+        good = packed_lists.are_bounds(cu_seqlens, tokens)
+        lists[name] = data.draw(packed_lists.passed(cu_seqlens))
+    else:
+        name, numbers = "chunk_indices", data.draw(packed_lists.pairs(cu_seqlens))
+        good = numbers == reference.chunk_indices(cu_seqlens)
+        lists[name] = data.draw(packed_lists.passed(numbers, width=2))
+    event(f"{name} {'taken' if good else 'refused'}")
+    if not good:
+        x = inputs.make_inputs(52, tokens=tokens)
+        with pytest.raises((TypeError, ValueError), match=f"^npu_chunk_kda: {name}: expected "):
+            chain.call(x, chain.tensors(x, "TND"), "TND", **lists)
+        lists = {"cu_seqlens": [0, tokens]}
+    x = inputs.make_inputs(52, tokens=tokens, cu_seqlens=cu_seqlens if good else [0, tokens])
+    got = dict(zip(("output", "final_state"), chain.forward(x, "TND", **lists), strict=True))
+    want = dict(zip(got, x.forward()[:2], strict=True))
+    metrics.check_all(got, want, metrics.limits(), title=x.case)
