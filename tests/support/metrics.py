@@ -100,12 +100,12 @@ def compare(name, got, want, limit, floor=0.0):
     return Comparison(name, value, limit, _detail(got, want))
 
 
-def compare_dh0(got, want, upstream_norm, limit):
+def compare_dh0(got, want, upstream_norm, limit, floor=0.0):
     """dh0: relative where the reference is at least DH0_FADED of the upstream gradient's norm, else
     absolute on the upstream gradient's scale."""
     want_norm = norm(want)
     if want_norm >= DH0_FADED * upstream_norm:
-        return compare("dh0", got, want, limit)
+        return compare("dh0", got, want, limit, floor)
     got64 = np.asarray(got, np.float64)
     error = norm(got64 - np.asarray(want, np.float64)) if np.all(np.isfinite(got64)) else np.inf
     scale = upstream_norm if upstream_norm > 0 else 1.0
@@ -124,10 +124,10 @@ def compare_all(got, want, allowed, upstream_norm=None, floor=0.0):
                 present = "got None" if actual is None else "expected None"
                 out.append(Comparison(name, float("inf"), 0.0, present))
             continue
+        floor = floors.get(name, 0.0)
         if name == "dh0" and upstream_norm is not None:
-            out.append(compare_dh0(actual, expected, upstream_norm, allowed[name]))
+            out.append(compare_dh0(actual, expected, upstream_norm, allowed[name], floor))
         else:
-            floor = floors.get(name, 0.0)
             out.append(compare(name, actual, expected, allowed[name], floor))
     return out
 
