@@ -107,7 +107,8 @@ def compare_dh0(got, want, upstream_norm, limit, floor=0.0):
     if want_norm >= DH0_FADED * upstream_norm:
         return compare("dh0", got, want, limit, floor)
     got64 = np.asarray(got, np.float64)
-    error = norm(got64 - np.asarray(want, np.float64)) if np.all(np.isfinite(got64)) else np.inf
+    error = np.maximum(np.abs(got64 - np.asarray(want, np.float64)) - floor, 0)
+    error = norm(error) if np.all(np.isfinite(got64)) else np.inf
     scale = upstream_norm if upstream_norm > 0 else 1.0
     return Comparison("dh0", error / scale, DH0_FADED_LIMIT, "absolute; " + _detail(got, want))
 

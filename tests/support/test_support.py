@@ -89,10 +89,14 @@ def test_faded_dh0_is_judged_on_the_upstream_scale():
     assert not metrics.compare_dh0(20 * tiny, tiny, 10.0, 0.02).passed  # error 4e-8
     assert not metrics.compare_dh0(2 * np.ones(4), np.ones(4), 10.0, 0.02).passed
     assert not metrics.compare_dh0(np.nan * tiny, tiny, 10.0, 0.02).passed
-    floor = metrics.compare_dh0(1.1 * np.ones(4), np.ones(4), 10.0, 0.02, floor=0.1)
-    assert (
-        floor.value < 1e-6 and not metrics.compare_dh0(1.1 * np.ones(4), np.ones(4), 1, 0.02).passed
-    )
+
+
+def test_a_floor_of_dh0_counts_on_either_scale():
+    ones = np.ones(4)
+    for want in (ones, 1e-8 * ones):
+        got = want + 0.1
+        assert metrics.compare_dh0(got, want, 10.0, 0.02, floor=0.1 + 1e-12).value == 0
+        assert not metrics.compare_dh0(got, want, 10.0, 0.02).passed
 
 
 def test_inputs_are_representable_and_reproducible():
