@@ -245,9 +245,9 @@ FEW_TOKENS = 8
 FINER = {"bfloat16": 1, "float16": 6}
 # But at 50 nats a token the gate's gradients are 1e-20 of the others, and what decays by more than
 # 17 nats is zero as an operand. Measured of those in fp32: 9 to 30 % at 65 tokens and more; at 15
-# tokens all of it, and zero came.
+# tokens all of it, where zero came, and of nearly parallel keys 100.6 %: the rest was wrong.
 FORGOTTEN = 0.6
-ALL_FORGOTTEN = 1.0
+ALL_FORGOTTEN = 1.25
 
 
 def limits(s):
