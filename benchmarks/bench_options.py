@@ -74,6 +74,7 @@ def lengths(tokens):
 def option_rounds(tokens, rounds):
     """{option: [(seconds of the core set-up, of the option), a round]}"""
     wanted = {**options.OPTIONS, "packed": {"lengths": lengths(tokens)}}
+    del wanted["batch of 2"]  # which has twice the work
     core = Step(options.Setup(tokens=tokens, **options.CORE))
     pairs = {}
     for name, changes in wanted.items():
