@@ -105,11 +105,13 @@ build() {
     cmake --build "$cmake_dir" --parallel "${KDA_JOBS:-$(nproc)}"
     cmake --install "$cmake_dir" --prefix "$root" --component python >/dev/null
     local stamp
-    stamp="$root $(hash_of pyproject.toml setup.py)"
+    # compat: a path and not an import hook. A script beside the clone would find the clone's folder
+    # before a hook, as a package of nothing.
+    stamp="$root compat $(hash_of pyproject.toml setup.py)"
     if ! is_stamped kda-package "$stamp"; then
         say "installing the package"
         "$venv/bin/python" -m pip install --disable-pip-version-check -q --no-build-isolation \
-            --no-deps -e .
+            --no-deps --config-settings editable_mode=compat -e .
         echo "$stamp" >"$venv/kda-package"
     fi
 }

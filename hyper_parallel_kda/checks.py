@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import mindspore as ms
 
-from . import rules
+from . import loader, rules
 from .packing import read_bounds, read_pairs
 from .rules import CHUNK_SIZE, HEAD_DIM
 from .stage_table import LAYOUTS, RANK3_LAYOUTS, REQUIRED, HostArraySpec, TensorSpec, placed_dims
@@ -253,6 +253,7 @@ def _describe(value):
 
 def check_stage(stage, values, function=None):
     """Checks a stage's arguments; returns them with attributes normalised, and the Checker."""
+    loader.refuse_forked_child()
     checker = Checker(function or stage.function, stage.name)
     values = dict(values)
     for attr in (*stage.attrs, *stage.python_attrs):

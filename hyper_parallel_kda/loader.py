@@ -99,6 +99,17 @@ def _check_version():
         )
 
 
+def refuse_forked_child():
+    """fork copies none of MindSpore's threads: a child would wait for them for ever, if only for a
+    tensor's dtype. So this comes before all checks."""
+    if _bridge_pid not in (None, os.getpid()):
+        raise RuntimeError(
+            f"process {os.getpid()} was forked from process {_bridge_pid} after the first call of "
+            "hyper_parallel_kda, and MindSpore does not run in such a child. Start processes with "
+            "multiprocessing.get_context('spawn'), or fork before MindSpore has run anything."
+        )
+
+
 def bridge():
     """The extension module, after a check of the MindSpore version it was built for."""
     global _bridge, _bridge_pid
@@ -111,11 +122,5 @@ def bridge():
                 f"the bridge of hyper_parallel_kda cannot be loaded: {error}. {_REBUILD}"
             ) from error
         _bridge_pid = os.getpid()
-    if os.getpid() != _bridge_pid:
-        # fork copies none of MindSpore's threads, so a call would wait for them for ever.
-        raise RuntimeError(
-            f"process {os.getpid()} was forked from process {_bridge_pid} after the first call of "
-            "hyper_parallel_kda, and MindSpore does not run in such a child. Start processes with "
-            "multiprocessing.get_context('spawn'), or fork before the first call."
-        )
+    refuse_forked_child()
     return _bridge

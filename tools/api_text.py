@@ -50,6 +50,7 @@ installing in the [README](../README.md), measured errors in [accuracy.md](accur
   Gradients whose parts fall below 1e-38 lose them.
 * **NaN and infinity** in an input reach their own sequence and head only, on the simulator. CANN
   advises against NaN in matrix products, so on an NPU this is unproven.
+* **Examples** on this page continue each other.
 * **Gradients** flow through `npu_chunk_kda` alone. The nine stages are what its backward is made
   of: differentiated by MindSpore itself, they count as constants, with gradients of zero.
 * **Modes.** PyNative, also under `ms.jit(capture_mode="bytecode")` and in a Cell with a bprop of

@@ -299,6 +299,12 @@ def main(arguments=None) -> int:
     problems = failures(results)
     for problem in problems:
         print(f"FAILED: {problem}", file=sys.stderr)
+    if problems and results["steps"] < options.steps:
+        print(
+            f"The time limit ended the schedule after {results['steps']} of {options.steps} steps; "
+            "give it more with --time-limit.",
+            file=sys.stderr,
+        )
     if not problems:
         rise = results["cut_loss"] - results["held_out_loss"]
         print(

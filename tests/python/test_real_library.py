@@ -2,7 +2,10 @@
 # Copyright 2026 The hyper_parallel_kda authors
 """The packaged simulator library through the bridge: what the fake libraries cannot show."""
 
+import os
 import re
+import subprocess
+import sys
 
 import mindspore as ms
 import numpy as np
@@ -110,6 +113,16 @@ def test_merge_in_place_on_a_slice_of_gathered_summaries():
     for rank in (0, 1):
         expected = summaries[rank, ..., 128:] @ expected + summaries[rank, ..., :128]
     assert np.linalg.norm(tensor.asnumpy() - expected) < 1e-5 * np.linalg.norm(expected)
+
+
+def test_a_folder_of_the_name_does_not_hide_the_installed_package(tmp_path):
+    """A script beside the clone: the clone's folder is a package of nothing to Python."""
+    (tmp_path / "hyper_parallel_kda").mkdir()
+    code = "from hyper_parallel_kda import npu_chunk_kda; print(npu_chunk_kda.__name__)"
+    run = [sys.executable, "-c", code]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.stdout == "npu_chunk_kda\n", done.stderr
 
 
 def test_example_of_the_readme_runs():
