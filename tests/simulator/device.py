@@ -14,6 +14,7 @@ from tests.support import build_tree
 
 UB_BYTES = 16384  # of the images that the vector kernels move in and out
 RESERVED_WORKSPACE = 16 * 1024 * 1024
+PARAMS = 256  # words of a test kernel's tiling, as in launcher.h
 
 
 class DeviceError(RuntimeError):
@@ -60,9 +61,9 @@ class Device:
         environment's; `checks` stands in for ASCEND_SIM_CHECK: kernels that store whole images move
         bytes that nothing wrote."""
         words = [int(value) for value in params]
-        words += [0] * (128 - len(words))
+        words += [0] * (PARAMS - len(words))
         tiling = np.frombuffer(
-            struct.pack("<128Q", *[word & (2**64 - 1) for word in words]), np.uint8
+            struct.pack(f"<{PARAMS}Q", *[word & (2**64 - 1) for word in words]), np.uint8
         ).copy()
         arrays = [*inputs, *[None] * (3 - len(inputs))]
         arrays += [out, np.zeros(workspace, np.uint8) if workspace else None, tiling]

@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.simulator.device import Device, DeviceError
@@ -46,7 +46,7 @@ def accesses(item):
 def programs(draw):
     """Every flag that is set is waited for, once, before it is set again."""
     items, pending = [], []
-    for _ in range(draw(st.integers(2, 24))):
+    for _ in range(draw(st.integers(2, 24))):  # with the waits at the end up to 48 items
         what = draw(st.sampled_from([LOAD, ADD, STORE, GET, SET, BARRIER, FLAG, FLAG, WAIT, WAIT]))
         a, b = draw(st.integers(0, TILES - 1)), draw(st.integers(0, TILES - 1))
         if what == BARRIER:
@@ -151,8 +151,14 @@ def reported(device, items):
     return listed, not re.search(r"^and \d+ more$", text, re.M)
 
 
+FLAGS = [(a, b, i) for a in range(4) for b in range(4) if a != b for i in range(IDS)]
+# The longest program that is drawn: every flag there is, and then each one's wait.
+LONGEST = [(FLAG, *flag) for flag in FLAGS] + [(WAIT, *flag) for flag in FLAGS]
+
+
 @settings(max_examples=300, deadline=None)
 @given(items=programs())
+@example(items=LONGEST)
 def test_the_clocks_say_what_the_graph_says(checked, items):
     everything, last = races(items)
     found, complete = reported(checked, items)

@@ -11,7 +11,7 @@ using TestKernel = void (*)(GM_ADDR in0, GM_ADDR in1, GM_ADDR in2, GM_ADDR out, 
                             GM_ADDR tiling);
 
 struct TestParams {
-    int64_t v[128];
+    int64_t v[256];  // device.py's PARAMS
 };
 
 struct TestRegistrar {
