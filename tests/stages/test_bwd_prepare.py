@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.stages import bwd_cases, stage_runs
-from tests.support import metrics, reference
+from tests.support import inputs, metrics, reference
 from tests.support.aclnn import AclnnError
 
 OP = "ChunkKdaBwdPrepare"
@@ -56,7 +56,7 @@ def expected(case):
 
 
 def fresh(**options):
-    return bwd_cases.make(np.random.SeedSequence().entropy % 2**31, **options)
+    return bwd_cases.make(inputs.fresh_seed(), **options)
 
 
 @pytest.mark.parametrize("layout", ("BSND", "BNSD"))

@@ -118,14 +118,10 @@ def check(got, want, limits=LIMITS, title="", floor=0.0):
     return comparisons
 
 
-def fresh_seed():
-    return np.random.SeedSequence().entropy % 2**31
-
-
 @pytest.mark.parametrize("tokens", TOKENS)
 @pytest.mark.parametrize("layout", ("BSND", "BNSD"))
 def test_lengths(lib, tokens, layout):
-    case = inputs.make_inputs(fresh_seed(), batch=2, tokens=tokens, heads=3)
+    case = inputs.make_inputs(inputs.fresh_seed(), batch=2, tokens=tokens, heads=3)
     limits = FEW_TOKENS if tokens <= 2 else LIMITS
     check(run(lib, case, layout), expected(case), limits, case.case)
 
@@ -135,7 +131,7 @@ def test_lengths(lib, tokens, layout):
 def test_diagonal_of_a_short_chunk(lib, gate, tokens):
     """Only its result is rounded, however small an inner product is: in the last chunk here, and in
     every chunk of a gate without a bound."""
-    case = inputs.make_inputs(fresh_seed(), tokens=tokens, heads=8, gate=gate, decay="mixed")
+    case = inputs.make_inputs(inputs.fresh_seed(), tokens=tokens, heads=8, gate=gate, decay="mixed")
     got, want = run(lib, case, layout="BNSD", fp32=("g", "beta")).f32("aqk"), expected(case)["aqk"]
     rows = np.arange((tokens - 1) // 64 * 64 if gate == "safe" else 0, tokens)
     got, want = got[:, :, rows, rows % 64], want[:, :, rows, rows % 64]
@@ -148,7 +144,7 @@ def test_diagonal_of_a_short_chunk(lib, gate, tokens):
 @pytest.mark.parametrize("l2norm", (True, False))
 def test_options(lib, decay, keys, beta, l2norm):
     case = inputs.make_inputs(
-        fresh_seed(), tokens=129, heads=2, decay=decay, keys=keys, beta=beta, l2norm=l2norm
+        inputs.fresh_seed(), tokens=129, heads=2, decay=decay, keys=keys, beta=beta, l2norm=l2norm
     )
     check(run(lib, case), expected(case), title=case.case)
 

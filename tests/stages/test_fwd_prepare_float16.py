@@ -41,7 +41,7 @@ def check(got, want, case, of=stage.LIMITS):
 @GATES
 @pytest.mark.parametrize("tokens", stage.TOKENS)
 def test_lengths(lib, gate, tokens):
-    case = make(stage.fresh_seed(), batch=2, tokens=tokens, heads=3, gate=gate, decay="mixed")
+    case = make(inputs.fresh_seed(), batch=2, tokens=tokens, heads=3, gate=gate, decay="mixed")
     got = run(lib, case, layout=("BSND", "BNSD")[tokens % 2])
     check(got, stage.expected(case), case, stage.FEW_TOKENS if tokens <= 2 else stage.LIMITS)
     for name, (dtype, _, modes) in stage.OUTPUTS.items():
@@ -54,14 +54,14 @@ def test_lengths(lib, gate, tokens):
 @pytest.mark.parametrize("l2norm", (True, False))
 def test_decays(lib, gate, decay, keys, beta, l2norm):
     case = make(
-        stage.fresh_seed(), tokens=129, gate=gate, decay=decay, keys=keys, beta=beta, l2norm=l2norm
+        inputs.fresh_seed(), tokens=129, gate=gate, decay=decay, keys=keys, beta=beta, l2norm=l2norm
     )
     check(run(lib, case), stage.expected(case), case)
 
 
 @pytest.mark.parametrize("gate, decay", EVERY_DECAY)
 def test_emulation_rounds_the_same_numbers(lib, gate, decay):
-    case = make(stage.fresh_seed(), tokens=100, heads=3, gate=gate, decay=decay)
+    case = make(inputs.fresh_seed(), tokens=100, heads=3, gate=gate, decay=decay)
     want = emulation.fwd_prepare(case, emulation.Numerics(io=FLOAT16))
     got = run(lib, case, layout="BNSD")
     for name in ("aqk", "akk", "w", "u", "qg", "kg"):
@@ -74,7 +74,7 @@ def test_emulation_rounds_the_same_numbers(lib, gate, decay):
 @pytest.mark.parametrize("decay", inputs.COMMON_DECAYS)
 @pytest.mark.parametrize("use_exp2", (True, False))
 def test_precise_relay(lib, gate, decay, use_exp2):
-    case = make(stage.fresh_seed(), tokens=100, heads=3, gate=gate, decay=decay, use_exp2=use_exp2)
+    case = make(inputs.fresh_seed(), tokens=100, heads=3, gate=gate, decay=decay, use_exp2=use_exp2)
     got, want = precise.run(lib, case, layout="BNSD", fp32=ALL_FP32), stage.expected(case)
     for name in ("kg", "k_hat"):
         assert got[name + "_low"].dtype == F16
@@ -99,7 +99,7 @@ def test_precise_u_where_the_scores_hardly_matter(lib, tokens):
 @pytest.mark.parametrize("fp32", ((), ("g",), ("beta",), ALL_FP32))
 @pytest.mark.parametrize("layout", ("BSND", "BNSD"))
 def test_gate_and_beta_dtypes(lib, gate, fp32, layout):
-    case = make(stage.fresh_seed(), tokens=70, heads=3, gate=gate, beta="unit")
+    case = make(inputs.fresh_seed(), tokens=70, heads=3, gate=gate, beta="unit")
     case.g = (case.g * np.random.default_rng(8).uniform(0.5, 1, case.g.shape)).astype(np.float32)
     for name in ("g", "beta"):
         if name not in fp32:
@@ -111,7 +111,7 @@ def test_gate_and_beta_dtypes(lib, gate, fp32, layout):
 def test_packed_sequences_and_head_groups(lib, gate):
     cu_seqlens = inputs.packed([5, 0, 65, 1, 129, 16])
     case = make(
-        stage.fresh_seed(), 1, cu_seqlens[-1], 6,
+        inputs.fresh_seed(), 1, cu_seqlens[-1], 6,
         key_heads=2, gate=gate, decay="mixed", cu_seqlens=cu_seqlens,
     )  # fmt: skip
     lists = {"cu_seqlens": cu_seqlens, "chunk_indices": reference.chunk_indices(cu_seqlens)}

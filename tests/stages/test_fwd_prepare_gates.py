@@ -25,7 +25,7 @@ def run(lib, case, **changes):
 @pytest.mark.parametrize("gate", UNBOUNDED)
 def test_lengths(lib, gate, tokens):
     case = inputs.make_inputs(
-        stage.fresh_seed(), batch=2, tokens=tokens, heads=3, gate=gate, decay="mixed"
+        inputs.fresh_seed(), batch=2, tokens=tokens, heads=3, gate=gate, decay="mixed"
     )
     limits = stage.FEW_TOKENS if tokens <= 2 else stage.LIMITS
     layout = ("BSND", "BNSD")[tokens % 2]
@@ -37,7 +37,7 @@ def test_lengths(lib, gate, tokens):
 @pytest.mark.parametrize("l2norm", (True, False))
 def test_decays(lib, gate, decay, keys, beta, l2norm):
     case = inputs.make_inputs(
-        stage.fresh_seed(), tokens=129, gate=gate, decay=decay, keys=keys, beta=beta, l2norm=l2norm
+        inputs.fresh_seed(), tokens=129, gate=gate, decay=decay, keys=keys, beta=beta, l2norm=l2norm
     )
     stage.check(run(lib, case), stage.expected(case), title=case.case)
 
@@ -46,7 +46,7 @@ def test_decays(lib, gate, decay, keys, beta, l2norm):
 def test_emulation_rounds_the_same_numbers(lib, gate, decay):
     """What is left is the order of sums and, rarely, which way a number is rounded: a kernel that
     is merely as accurate as the limits allow would be ten times as far off."""
-    case = inputs.make_inputs(stage.fresh_seed(), tokens=100, heads=3, gate=gate, decay=decay)
+    case = inputs.make_inputs(inputs.fresh_seed(), tokens=100, heads=3, gate=gate, decay=decay)
     got, want = run(lib, case, layout="BNSD"), emulation.fwd_prepare(case)
     for name in ("aqk", "akk", "w", "u", "qg", "kg"):
         error = metrics.relative_l2(got.f32(name), want[name])
@@ -58,7 +58,7 @@ def test_emulation_rounds_the_same_numbers(lib, gate, decay):
 @pytest.mark.parametrize("decay", inputs.COMMON_DECAYS)
 def test_nats(lib, gate, decay):
     case = inputs.make_inputs(
-        stage.fresh_seed(), tokens=100, gate=gate, decay=decay, use_exp2=False
+        inputs.fresh_seed(), tokens=100, gate=gate, decay=decay, use_exp2=False
     )
     got = run(lib, case)
     stage.check(got, stage.expected(case), title=case.case)
@@ -72,7 +72,7 @@ def test_packed_sequences_and_head_groups(lib, gate, decay):
     """One core walks through sequences of every kind; three value heads share the norms of one."""
     cu_seqlens = inputs.packed([5, 0, 65, 1, 129, 16])
     case = inputs.make_inputs(
-        stage.fresh_seed(),
+        inputs.fresh_seed(),
         1,
         cu_seqlens[-1],
         6,
@@ -91,7 +91,7 @@ def test_packed_sequences_and_head_groups(lib, gate, decay):
 @pytest.mark.parametrize("fp32", ((), ("g",), ("beta",), ALL_FP32))
 @pytest.mark.parametrize("layout", ("BSND", "BNSD"))
 def test_gate_and_beta_dtypes(lib, gate, fp32, layout):
-    case = inputs.make_inputs(stage.fresh_seed(), tokens=70, heads=3, gate=gate, beta="unit")
+    case = inputs.make_inputs(inputs.fresh_seed(), tokens=70, heads=3, gate=gate, beta="unit")
     case.g = (case.g * np.random.default_rng(8).uniform(0.5, 1, case.g.shape)).astype(np.float32)
     for name in ("g", "beta"):
         if name not in fp32:
@@ -101,7 +101,7 @@ def test_gate_and_beta_dtypes(lib, gate, fp32, layout):
 
 
 def test_missing_and_flat_dt_bias(lib):
-    case = inputs.make_inputs(stage.fresh_seed(), tokens=40, gate="softplus")
+    case = inputs.make_inputs(inputs.fresh_seed(), tokens=40, gate="softplus")
     metrics.same_bits(run(lib, case, dt_bias=case.dt_bias.reshape(-1)), run(lib, case))
     zero = replace(case, dt_bias=np.zeros_like(case.dt_bias))
     for fp32 in (ALL_FP32, ("beta",)):
@@ -124,14 +124,14 @@ def test_softplus_is_right_to_its_last_digits(lib):
 
 def test_safe_gate_says_nothing_about_a_gate_that_comes_activated(lib):
     """And lower_bound is read by the safe gate only."""
-    case = inputs.make_inputs(stage.fresh_seed(), tokens=70, gate="activated", decay="extreme")
+    case = inputs.make_inputs(inputs.fresh_seed(), tokens=70, gate="activated", decay="extreme")
     metrics.same_bits(run(lib, case), run(lib, case, safe_gate=True))
     metrics.same_bits(run(lib, case), run(lib, case, lower_bound=-77.0))
 
 
 def test_a_gate_that_grows(lib):
     """Not refused: right as long as exp of the sums over a chunk is finite."""
-    case = inputs.make_inputs(stage.fresh_seed(), tokens=100, gate="activated", beta="unit")
+    case = inputs.make_inputs(inputs.fresh_seed(), tokens=100, gate="activated", beta="unit")
     case.g = np.random.default_rng(3).uniform(-0.2, 0.4, case.g.shape).astype(np.float32)
     got, want = run(lib, case), stage.expected(case)
     assert want["gk"].max() > 5
@@ -142,7 +142,7 @@ def test_a_gate_that_grows(lib):
 @pytest.mark.parametrize("gate", UNBOUNDED)
 def test_a_decay_that_fp32_cannot_sum(lib, gate, fall):
     """It leaves nothing of what was before it, and everything of what comes behind it."""
-    seed = stage.fresh_seed()
+    seed = inputs.fresh_seed()
     got = run(lib, inputs.hard_falls(seed, gate, fall))
     for least, names in ((-105.0, ["gk"]), (-700.0, ["aqk", "akk", "w", "u", "qg", "kg"])):
         want = stage.expected(inputs.hard_falls(seed, gate, max(fall, least)))

@@ -32,7 +32,7 @@ def check(x, layout="BSND", truth=None, **overrides):
 @pytest.mark.parametrize(("gate", "decay"), UNBOUNDED)
 @pytest.mark.parametrize("loss", inputs.LOSSES)
 def test_decays_and_losses(gate, decay, loss):
-    seed = np.random.SeedSequence().entropy % 2**31
+    seed = inputs.fresh_seed()
     x = inputs.make_inputs(
         seed, tokens=130, heads=8, gate=gate, decay=decay, loss=loss, initial_state=True
     )
@@ -42,7 +42,7 @@ def test_decays_and_losses(gate, decay, loss):
 @pytest.mark.parametrize("gate", tuple(inputs.GATES))
 @pytest.mark.parametrize("key_heads", (1, 2, 3))
 def test_grouped_heads(gate, key_heads):
-    seed = np.random.SeedSequence().entropy % 2**31
+    seed = inputs.fresh_seed()
     check(
         inputs.make_inputs(
             seed, batch=2, tokens=70, heads=6, key_heads=key_heads, gate=gate, decay="mixed"
@@ -53,7 +53,7 @@ def test_grouped_heads(gate, key_heads):
 
 @pytest.mark.parametrize("gate", tuple(inputs.GATES))
 def test_nats_and_beta_up_to_two(gate):
-    seed = np.random.SeedSequence().entropy % 2**31
+    seed = inputs.fresh_seed()
     x = inputs.make_inputs(
         seed, tokens=100, heads=4, gate=gate, decay="medium", beta="neg_eigval", use_exp2=False
     )
@@ -66,7 +66,7 @@ def test_nats_and_beta_up_to_two(gate):
 def test_a_decay_that_fp32_cannot_sum(gate, fall, weak):
     """-inf forgets everything, as a model may want it between documents. Beside decays of next to
     nothing, the rounding left in the gradient of such a token would be all of dg and da_log."""
-    seed = np.random.SeedSequence().entropy % 2**31
+    seed = inputs.fresh_seed()
     changes = {"weak": weak, "loss": "both" if weak == 0.1 else "output"}
     x, truth = (inputs.hard_falls(seed, gate, nats, **changes) for nats in (fall, max(fall, -700)))
     check(x, truth=truth, gate_dtype=ms.float32)
