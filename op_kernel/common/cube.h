@@ -205,7 +205,7 @@ __aicore__ inline void LoadBFromSquares(const AscendC::LocalTensor<float>& l0b,
 // ---------------------------------------------------------------------------- Mmad, Fixpipe
 
 // C[m,n] = A B, or C += A B. Small products need the barrier before the next one on the same C:
-// fewer than ten fractals do not cover the pipe's latency.
+// fewer than ten whole fractals do not cover the pipe's latency.
 template <typename T>
 __aicore__ inline void Multiply(const AscendC::LocalTensor<float>& c,
                                 const AscendC::LocalTensor<T>& a, const AscendC::LocalTensor<T>& b,
@@ -216,7 +216,7 @@ __aicore__ inline void Multiply(const AscendC::LocalTensor<float>& c,
     params.k = static_cast<uint16_t>(k);
     params.cmatrixInitVal = !accumulate;
     AscendC::Mmad(c, a, b, params);
-    if (CeilDiv(m, kFractalRows) * CeilDiv(n, kFractalRows) < 10) {
+    if (params.m / kFractalRows * (params.n / kFractalRows) < 10) {
         AscendC::PipeBarrier<PIPE_M>();
     }
 }

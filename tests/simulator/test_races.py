@@ -186,6 +186,28 @@ def test_races_of_a_cube_core(checked, order):
             assert missing in report["missing"]
 
 
+@pytest.mark.parametrize(
+    "m, n, ordered",
+    [
+        (16, 160, True), (160, 16, True), (33, 80, True), (47, 95, True), (64, 64, True),
+        (16, 144, False), (31, 159, False), (17, 128, False), (47, 79, False), (2, 256, False),
+        (63, 63, False), (159, 16, False),
+    ],
+)  # fmt: skip
+def test_products_of_few_whole_fractals_race_for_their_result(checked, m, n, ordered):
+    kernel = "test_race_accumulate"
+    if ordered:
+        return run(checked, kernel, m, n, 0)
+    found = findings(checked, kernel, m, n, 0)
+    kinds = {"race: read after write", "race: write after write"}
+    assert {report["kind"] for report in found} <= kinds and found
+    for report in found:
+        assert report["first"] == f"Mmad (M) races.cpp:{line(kernel, 'first')}"
+        assert report["second"] == f"Mmad (M) races.cpp:{line(kernel, 'second')}"
+        assert "PipeBarrier<PIPE_M>" in report["missing"]
+    run(checked, kernel, m, n, 1)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_blocks_race_for_global_memory(checked, threads):
     kernel = "test_race_blocks"

@@ -28,6 +28,7 @@ struct Access {
     int64_t innerStride = 0;
     uint32_t outer = 1;
     int64_t outerStride = 0;
+    bool inOrder = false;  // an Mmad's result that the next Mmad sees without a barrier
 };
 
 // Ordering rather than data: flags, barriers, queue hand-overs. SyncAll reports twice, with id 0 on

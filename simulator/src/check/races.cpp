@@ -16,8 +16,8 @@
 //   a pipe has read before the next instruction writes, so a write after a read counts as well.
 // * The scalar pipe keeps its own order. What other pipes did it sees only after a flag to S, and
 //   they see its accesses only after a flag from S. On the AIC there are no such flags.
-// * Mmads on one part of L0C: with few fractals the manual asks for a barrier, from 10 fractals on
-//   the hardware keeps the order.
+// * Mmads on one part of L0C: the manual asks for a barrier where (m / 16) * (n / 16), in whole
+//   numbers, is below 10; from there on the hardware keeps the order.
 // * SetFlag is set when all earlier instructions of its pipe have ended, and does not hold up later
 //   ones: it says nothing about these. WaitFlag holds up its own pipe only; on S, everything that S
 //   issues later.
@@ -31,8 +31,6 @@ namespace {
 constexpr uint32_t kS = 0;
 constexpr uint32_t kV = 1;
 constexpr uint32_t kM = 2;
-constexpr uint32_t kOrderedFractals = 10;  // of an Mmad's result
-constexpr uint32_t kFractalResult = 1024;  // bytes
 
 uint32_t Index(Pipe pipe) {
     return static_cast<uint32_t>(pipe);
@@ -112,11 +110,8 @@ void RaceCheck::OnAccess(Core& core, Op op, std::initializer_list<Access> access
     RaceCore& state = At(core);
     const uint32_t pipe = Index(PipeOf(op));
     bool inOrder = false;
-    if (op == Op::Mmad) {
-        for (const Access& access : accesses) {
-            inOrder |= access.space == Space::L0C && access.write &&
-                       access.bytes >= kOrderedFractals * kFractalResult;
-        }
+    for (const Access& access : accesses) {
+        inOrder |= access.inOrder;
     }
     const uint32_t site = state.shadow->cache.Number(op, inOrder, core.where);
     state.log[pipe].Append(site);

@@ -10,7 +10,8 @@ namespace sim {
 
 namespace {
 
-constexpr uint32_t kFractalFloats = 256;  // pitch of the float fractals
+constexpr uint32_t kFractalFloats = 256;   // pitch of the float fractals
+constexpr uint32_t kOrderedFractals = 10;  // of a result that the next Mmad sees without a barrier
 
 // Rows [0, R) of a 16-column stripe of C. `a` points at row 0 of its first fractal, `b` at the
 // stripe's first fractal; both step a fractal every CK values of k.
@@ -182,12 +183,15 @@ void MatrixMultiply(const Local& c, const Local& a, const Local& b, DType type, 
         core.CheckSpace(*bias, Space::BiasTable, "the bias");
         row = reinterpret_cast<const float*>(core.Check(*bias, 0, nBlocks * 64, "the bias"));
     }
+    // The manual's (m / 16) * (n / 16): what is left of a fractal does not count.
+    Access written{result, cBytes, true, Space::L0C};
+    written.inOrder = (p.m / 16u) * (p.n / 16u) >= kOrderedFractals;
     Report(core, Op::Mmad,
            {{a.Address(), aBytes, false, Space::L0A},
             {b.Address(), bBytes, false, Space::L0B},
             {row, row != nullptr ? nBlocks * 64 : 0, false, Space::BiasTable},
             {result, accumulate && row == nullptr ? cBytes : 0, false, Space::L0C},
-            {result, cBytes, true, Space::L0C}});
+            written});
     core.region->counters.macs += static_cast<uint64_t>(p.m) * p.n * p.k;
     if (row != nullptr) {
         // The result starts from the bias, one value a column.

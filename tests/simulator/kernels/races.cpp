@@ -356,6 +356,35 @@ TEST_KERNEL(test_race_cube) {
     LoadData(l0a.Get<half>(), x, LoadData2DParams(0, 1, 0, 0, 0, false, 0));  // reloaded
 }
 
+// Two products of v[0] rows and v[1] columns on one result; with v[2], a barrier between them.
+TEST_KERNEL(test_race_accumulate) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    const int64_t* v = reinterpret_cast<__gm__ TestParams*>(tiling)->v;
+    TPipe pipe;
+    TBuf<TPosition::A2> l0a;
+    TBuf<TPosition::B2> l0b;
+    TBuf<TPosition::CO1> l0c;
+    pipe.InitBuffer(l0a, 8 * kBytes);
+    pipe.InitBuffer(l0b, 8 * kBytes);
+    pipe.InitBuffer(l0c, 32 * kBytes);
+    TBuf<TPosition::A1> l1;
+    pipe.InitBuffer(l1, 8 * kBytes);
+    LoadData(l0a.Get<half>(), l1.Get<half>(), LoadData2DParams(0, 16, 1, 0, 0, false, 0));
+    LoadData(l0b.Get<half>(), l1.Get<half>(), LoadData2DParams(0, 16, 1, 0, 0, false, 0));
+    Order<HardEvent::MTE1_M>(3);
+    MmadParams params;
+    params.m = static_cast<uint16_t>(v[0]);
+    params.n = static_cast<uint16_t>(v[1]);
+    params.k = 16;
+    params.cmatrixInitVal = true;
+    Mmad(l0c.Get<float>(), l0a.Get<half>(), l0b.Get<half>(), params);  // first
+    if (v[2] != 0) {
+        PipeBarrier<PIPE_M>();
+    }
+    params.cmatrixInitVal = false;
+    Mmad(l0c.Get<float>(), l0a.Get<half>(), l0b.Get<half>(), params);  // second
+}
+
 // Flags used wrongly; the simulator says both lines.
 TEST_KERNEL(test_flag_twice) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
