@@ -38,8 +38,7 @@ protected:
         CutSmall(small_.Get<float>());
         MakeTriangleMasks(below_, belowOrDiagonal_, diagonal_, product_);
         if (!isBounded_) {
-            AscendC::PipeBarrier<PIPE_V>();
-            LevelMasks::Make(levelMasks_, product_);
+            LevelMasks::Make(levelMasks_, keyN_);  // product_ is still being read
             Softplus::FillConstants(softplus_);
         }
         FillBlock(one_, 1.0f);

@@ -84,6 +84,8 @@ class MergeCube : public MergeTasks {
 public:
     __aicore__ inline MergeCube() {}
     __aicore__ inline void Run(AscendC::TPipe& pipe) {
+        // A kernel before this one may have left it on: fp32 operands would lose half their bits.
+        AscendC::SetHF32Mode(false);
         l0_.Init(pipe);
         pipe.InitBuffer(summaryTiles_, 2, kTileBytes);
         pipe.InitBuffer(stateTiles_, 2, kTileBytes);

@@ -78,6 +78,9 @@ CUBE = {
     14: r"SetFlag .*this belongs to an AIV, but it runs on an AIC",
     15: r"DataCopyNd2Nz .*dstNzC0Stride 16385",
     16: r"DataCopyNd2Nz .*srcDValue 16 is less than dValue 32",
+    17: r"DataCopyNd2Nz .*dstNzMatrixStride 16400 \(at most 16384\)",
+    18: r"DataCopyNd2Nz .*srcDValue 0 \(at least 1\)",
+    19: r"SetHF32Mode\(true\) is not modelled",
 }
 SYNC = {
     2: r"AIC 1, CrossCoreSetFlag .*counter of cross-core flag 2 on AIV 2 .*would exceed 15",

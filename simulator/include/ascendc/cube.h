@@ -94,9 +94,17 @@ public:
     static void SetOverflow(uint64_t ctrlValue) { sim::This().saturate = ctrlValue == 0; }
 };
 
-inline void SetHF32Mode(bool) {}
-inline void SetHF32TransMode(bool) {}
-inline void SetMMLayoutTransform(bool) {}
+// A core keeps these modes from the kernel before, so a kernel that needs one off says so. None is
+// modelled.
+inline void SetHF32Mode(bool on) {
+    sim::RefuseMode(on, "SetHF32Mode");
+}
+inline void SetHF32TransMode(bool on) {
+    sim::RefuseMode(on, "SetHF32TransMode");
+}
+inline void SetMMLayoutTransform(bool on) {
+    sim::RefuseMode(on, "SetMMLayoutTransform");
+}
 
 }  // namespace AscendC
 

@@ -23,6 +23,13 @@ void FixpipeToGm(Global dst, const Local& src, DType type, bool rowMajor,
 void FixpipeToL1(const Local& dst, const Local& src, DType type,
                  const AscendC::FixpipeParamsV220& params, const Where& where);
 
+// For modes of the matrix unit that are off in every kernel here.
+inline void RefuseMode(bool on, const char* name) {
+    if (on) {
+        This().Fail("%s(true) is not modelled", name);
+    }
+}
+
 // C[m][n] (+)= A B on fractals held as float; the micro-kernel behind MatrixMultiply.
 // a: [ceil(m/16)][kBlocks][16][ck], b: [kBlocks][ceil(n/16)][ck][16] with a pitch of 256 floats a
 // fractal, c: [ceil(n/16)][rows][16].

@@ -235,6 +235,10 @@ void CopyNd2Nz(const Local& dst, Global src, DType type, const AscendC::Nd2NzPar
         core.Fail("dstNzC0Stride %u, dstNzNStride %u: they must be in 1..16384", p.dstNzC0Stride,
                   p.dstNzNStride);
     }
+    if (p.srcDValue == 0 || (p.ndNum > 1 && p.dstNzMatrixStride > 16384)) {
+        core.Fail("srcDValue %u (at least 1), dstNzMatrixStride %u (at most 16384)", p.srcDValue,
+                  p.dstNzMatrixStride);
+    }
     if (p.srcDValue < p.dValue && p.nValue > 1) {
         core.Fail("srcDValue %u is less than dValue %u", p.srcDValue, p.dValue);
     }

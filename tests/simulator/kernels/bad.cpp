@@ -282,6 +282,12 @@ void BadCube(int64_t which, GM_ADDR out) {
             return DataCopy(a1, Gm<bfloat16_t>(out), Nd2NzParams(1, 16, 16, 0, 16, 16385, 1, 0));
         case 16:  // rows that overlap
             return DataCopy(a1, Gm<bfloat16_t>(out), Nd2NzParams(1, 16, 32, 0, 16, 16, 1, 0));
+        case 17:  // matrices too far apart
+            return DataCopy(a1, Gm<bfloat16_t>(out), Nd2NzParams(2, 16, 16, 16, 16, 16, 1, 16400));
+        case 18:  // no pitch
+            return DataCopy(a1, Gm<bfloat16_t>(out), Nd2NzParams(1, 1, 16, 0, 0, 16, 1, 0));
+        case 19:
+            return SetHF32Mode(true);
         default:
             return;
     }
