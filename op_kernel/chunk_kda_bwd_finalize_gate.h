@@ -87,14 +87,16 @@ private:
         }
     }
 
-    // z = exp(-exp(a_log) x): y (1 - y) = z / (1 + z)^2, dg = da lower_bound exp(a_log) y (1 - y),
-    // terms = dg x. The exponent stops at 40, where y (1 - y) is 4e-18.
+    // z = exp(-|exp(a_log) x|): y (1 - y) = z / (1 + z)^2, which is even in x, and
+    // dg = da lower_bound exp(a_log) y (1 - y), terms = dg x. It must fall to zero itself: exp(a_log)
+    // can make any floor large.
     __aicore__ inline void Safe(const Tile& grad, const Tiles& tiles, int32_t rows) {
         const Tile& z = tiles.terms;
         const Tile& square = tiles.first;
         TileScale<kChannels>(z, tiles.x, b_.NegativeRate(), rows);
-        AscendC::Mins(z, z, 40.0f, kFullMask, TileRepeats<kChannels>(rows), ContiguousUnary());
+        AscendC::Abs(z, z, kFullMask, TileRepeats<kChannels>(rows), ContiguousUnary());
         AscendC::PipeBarrier<PIPE_V>();
+        TileMuls<kChannels>(z, z, -1.0f, rows);
         TileExp<kChannels>(z, z, rows);
         TileAdds<kChannels>(square, z, 1.0f, rows);
         TileMul<kChannels>(square, square, square, rows);

@@ -72,6 +72,20 @@ def test_a_decay_that_fp32_cannot_sum(gate, fall, weak):
     check(x, truth=truth, gate_dtype=ms.float32)
 
 
+@pytest.mark.parametrize("a_log", (10, 20, 40, 80))
+def test_a_safe_gate_at_its_ends_has_no_gradient(a_log):
+    """Nothing that is left of y (1 - y) may meet exp(a_log): 1e-18 of it was 1e19 in da_log."""
+    x = inputs.make_inputs(inputs.fresh_seed(), tokens=70, heads=3, initial_state=True)
+    x.a_log[0], x.dt_bias[0] = a_log, 0.0
+    ends = x.g[:, 0].astype(np.float32)
+    x.g[:, 0] = np.where(ends < 0, -0.125, 0.125).astype(x.g.dtype)
+    got = chain.results(x)
+    for name, value in (("dg", got["dg"][:, 0]), ("da_log", got["da_log"][0])):
+        assert not np.any(value), name
+    assert not np.any(got["ddt_bias"].reshape(3, -1)[0])
+    check(x)
+
+
 def test_an_activated_gate_leaves_its_parameters_unread():
     """A model may pass a_log and dt_bias whatever its gate: NaN in them must not show."""
     x = inputs.make_inputs(7, tokens=70, heads=2, gate="activated", decay="mixed")
