@@ -275,7 +275,11 @@ def kept_for_backward(inputs, caches, options, needs):
     values have gone into the caches.
     """
     if options.recompute:
-        return dict(inputs)
+        kept = dict(inputs)
+        if isinstance(kept["initial_state"], ms.Parameter):
+            # It carries the state from call to call: the next one is assigned before the backward.
+            kept["initial_state"] = kept["initial_state"].clone()
+        return kept
     kept = {name: caches[name] for name in SCAN_CACHES}
     kept["initial_state"] = inputs["initial_state"] if needs["initial_state"] else None
     if _finalizes(needs):

@@ -156,6 +156,40 @@ def test_recompute_of_the_cell_around_the_op(saved):
     assert results[0] == results[1]
 
 
+@pytest.mark.parametrize("trained", [False, True])
+@pytest.mark.parametrize("write", ["assign", "set_data"])
+def test_a_state_that_is_carried_on_before_the_backward(write, trained):
+    """A cell that keeps its state in a Parameter writes the next one over it."""
+    x = inputs.make_inputs(49, tokens=70, initial_state=True, loss="output")
+    named = chain.tensors(x)
+
+    def gradients(saved, carries):
+        carried = ms.Parameter(named["initial_state"] * 1.0, name="carried", requires_grad=trained)
+
+        def step(q):
+            output, state = chain.call(
+                x, {**named, "q": q, "initial_state": carried}, disable_recompute=saved
+            )
+            if carries and write == "assign":
+                ms.ops.assign(carried, ms.ops.stop_gradient(state) * 5.0)
+            elif carries:
+                carried.set_data(ms.ops.stop_gradient(state) * 5.0)
+            return (output.astype(ms.float32) ** 2).sum()
+
+        weights = [carried] if trained else None
+        grads = ms.grad(step, 0, weights)(named["q"])
+        return [chain.array(t).tobytes() for t in _flat(grads)]
+
+    want = gradients(True, False)
+    assert gradients(False, True) == gradients(True, True) == want
+
+
+def _flat(grads):
+    if isinstance(grads, ms.Tensor):
+        return [grads]
+    return [tensor for part in grads for tensor in _flat(part)]
+
+
 def test_inference_runs_no_backward_mode(monkeypatch):
     modes = []
     original = autograd.npu_chunk_kda_fwd_prepare
