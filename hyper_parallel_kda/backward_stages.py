@@ -59,9 +59,10 @@ def npu_chunk_kda_pre_process_bwd(
 
     q (= qg, or qg_scaled with scale = 1), k (= kg), w, dv (= dv_local) head-major, d_o in
     ``layout``, gk in units of log2 or, with use_exp2=False, in nats. B must be 1; of packed
-    sequences it covers the first, unless cu_seqlens has two entries, which may bound any stretch
-    ``[first, second)`` of the tokens. scale and chunk_size are the forward's. Returns a float32
-    summary ``[Hv, K, V + K]`` = ``[Eb | Mb]``, which means ``d_state_in = Mb @ d_state_out + Eb``.
+    sequences it covers the first, unless cu_seqlens has two entries: the stretch ``[first,
+    second)`` of the tokens, from and to a bound of one sequence or of one of its chunks. scale and
+    chunk_size are the forward's. Returns a float32 summary ``[Hv, K, V + K]`` = ``[Eb | Mb]``,
+    which means ``d_state_in = Mb @ d_state_out + Eb``.
     """
     _graph_refuses_pre_process_bwd()
     return run_stage(table.PRE_PROCESS_BWD, dict(locals()))[0]

@@ -35,8 +35,10 @@ installing in the [README](../README.md), measured errors in [accuracy.md](accur
   included ([stages.md](stages.md) says where). float32 q, k and v are refused: their tiles do not
   fit the 192 KB of a core's unified buffer beside their operands, and float32 products run at a
   quarter of the cube's rate.
-* **Nothing is modified**, except `state` of `npu_chunk_kda_merge_fwd_bwd`. Tensors need not be
-  contiguous, and one tensor may be passed for several arguments.
+* **Nothing is modified**, except `state` of `npu_chunk_kda_merge_fwd_bwd`, whose memory is its
+  own: it may not be a view of the summaries'. MindSpore's check for tensors that were modified
+  before a backward does not see that write. Tensors need not be contiguous, and one tensor may be
+  passed for several arguments that are only read.
 * **The same input gives the same bits**, whatever the number of threads and cores. A change at
   token t leaves the output before t as it is, to the bit, as long as all values are finite.
 * **An activated gate above 0** is not refused (values are never read on the host). It grows the
@@ -47,7 +49,10 @@ installing in the [README](../README.md), measured errors in [accuracy.md](accur
 * **Ranges.** float32 holds what leads to the results: exp(a_log), so a_log is at most 80; with the
   L2 norm the sum of squares of a row of q or k, so their values are below 1e18; and da_log's terms,
   so a raw safe gate is below 1e16. A row of zeros under the norm needs an epsilon above 0.
-  Gradients whose parts fall below 1e-38 lose them.
+  Gradients whose parts fall below 1e-38 lose them. The safe gate's backward multiplies by factors
+  of up to 2^58: values, states and upstream gradients stay within 1e-12 to 1e18 there. dbeta of a
+  sigmoid in the kernel is made from the rounded beta: it is right to 1.5 % up to a raw beta of 13
+  and lost from 17 on, where the sigmoid's slope is 4e-8.
 * **NaN and infinity** in an input reach their own sequence and head only, on the simulator. CANN
   advises against NaN in matrix products, so on an NPU this is unproven.
 * **Examples** on this page continue each other.
@@ -143,7 +148,8 @@ MEANING = {
     "use_beta_sigmoid_in_kernel": "beta is the argument of a sigmoid",
     "allow_neg_eigval": "twice the sigmoid: update rates up to 2",
     ("pre_process_bwd", "cu_seqlens"): "two ints, first and second with 0 <= first <= second <= T: "
-    "the stretch of tokens that the summary covers; of more the first two; B = 1",
+    "the stretch of tokens that the summary covers, on bounds of a sequence or of its chunks (not "
+    "checked); of more the first two; B = 1",
     ("chunk_kda", "precise_relay"): "hand what carries a state and its gradient on, from chunk "
     "to chunk, as pairs of io numbers, high + low, and u in float32",
     "use_exp2": "gk is in units of log2; False: in nats",
