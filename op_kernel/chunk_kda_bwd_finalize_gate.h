@@ -88,8 +88,8 @@ private:
     }
 
     // z = exp(-|exp(a_log) x|): y (1 - y) = z / (1 + z)^2, which is even in x, and
-    // dg = da lower_bound exp(a_log) y (1 - y), terms = dg x. It must fall to zero itself: exp(a_log)
-    // can make any floor large.
+    // dg = da lower_bound exp(a_log) y (1 - y), terms = dg x. y (1 - y) must fall to zero itself:
+    // exp(a_log) can make any floor large.
     __aicore__ inline void Safe(const Tile& grad, const Tiles& tiles, int32_t rows) {
         const Tile& z = tiles.terms;
         const Tile& square = tiles.first;
