@@ -271,8 +271,8 @@ def _finalizes(needs):
 def kept_for_backward(inputs, caches, options, needs):
     """The tensors by name that stay alive between forward and backward, and nothing else does.
 
-    Recompute: the inputs. Saved: what the backward reads, without u, qg_scaled and the inputs whose
-    values have gone into the caches.
+    Recompute: the inputs, of a state that is a Parameter a copy. Saved: what the backward reads,
+    without u, qg_scaled and the inputs whose values have gone into the caches.
     """
     if options.recompute:
         kept = dict(inputs)

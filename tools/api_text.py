@@ -50,9 +50,10 @@ installing in the [README](../README.md), measured errors in [accuracy.md](accur
   L2 norm the sum of squares of a row of q or k, so their values are below 1e18; and da_log's terms,
   so a raw safe gate is below 1e16. A row of zeros under the norm needs an epsilon above 0.
   Gradients whose parts fall below 1e-38 lose them. The safe gate's backward multiplies by factors
-  of up to 2^58: values, states and upstream gradients stay within 1e-12 to 1e18 there. dbeta of a
-  sigmoid in the kernel is made from the rounded beta: it is right to 1.5 % up to a raw beta of 13
-  and lost from 17 on, where the sigmoid's slope is 4e-8.
+  of up to 2^58: beside values and states of the size of one, upstream gradients may be 1e-14 to
+  1e18, and at 1e20 gradients become infinite. dbeta of a sigmoid in the kernel is made from the
+  rounded beta: it is right to 1.5 % up to a raw beta of 13 and lost from 17 on, where the sigmoid's
+  slope is 4e-8.
 * **NaN and infinity** in an input reach their own sequence and head only, on the simulator. CANN
   advises against NaN in matrix products, so on an NPU this is unproven.
 * **Examples** on this page continue each other.
