@@ -17,7 +17,7 @@ from tests.support.bfloat16 import BF16
 def test_lengths_and_layouts(lib, tokens, layout):
     case = fresh(batch=2, tokens=tokens, initial_state=True)
     got = lib.call(OP, **arguments(case, layout, layout))
-    check(head_major(got, layout), expected(case), case.x.case)
+    check(head_major(got, layout), expected(case), case)
 
 
 @pytest.mark.parametrize("decay", tuple(inputs.DECAYS))
@@ -26,7 +26,7 @@ def test_lengths_and_layouts(lib, tokens, layout):
 def test_decay_loss_and_gate_type(lib, decay, loss, gate_type):
     case = fresh(tokens=129, decay=decay, loss=loss, initial_state=True)
     got = lib.call(OP, **arguments(case, "BSND", "BNSD", gate_type))
-    check(head_major(got), expected(case), case.x.case)
+    check(head_major(got), expected(case), case)
 
 
 @pytest.mark.parametrize("l2norm", (True, False))
@@ -35,27 +35,27 @@ def test_decay_loss_and_gate_type(lib, decay, loss, gate_type):
 def test_norm_beta_and_keys(lib, l2norm, beta, keys):
     case = fresh(tokens=100, l2norm=l2norm, beta=beta, keys=keys)
     got = lib.call(OP, **arguments(case, "BNSD", "BSND"))
-    check(head_major(got, "BSND"), expected(case), case.x.case)
+    check(head_major(got, "BSND"), expected(case), case)
 
 
 def test_a_token_pitch_that_no_copy_parameter_holds(lib):
     """520 heads of 128: 66,560 elements from token to token, more than Nd2Nz's 16 bits."""
     case = bwd_cases.make(6, tokens=3, heads=520)
     got = lib.call(OP, **arguments(case, "BSND", "BSND"))
-    check(head_major(got, "BSND"), expected(case), case.x.case)
+    check(head_major(got, "BSND"), expected(case), case)
 
 
 def test_without_dt_bias(lib):
     case = fresh(tokens=80)
     got = lib.call(OP, **arguments(case, dt_bias=None))
     case.x.dt_bias[:] = 0  # gk need not belong to the gate for the stage alone
-    check(head_major(got), expected(case), case.x.case)
+    check(head_major(got), expected(case), case)
 
 
 def test_negative_eigenvalues(lib):
     case = fresh(tokens=80)
     got = lib.call(OP, **arguments(case, allow_neg_eigval=True))
-    check(head_major(got), expected(case, allow_neg_eigval=True), case.x.case)
+    check(head_major(got), expected(case, allow_neg_eigval=True), case)
 
 
 def test_same_bits_on_any_core_and_thread_count(lib):

@@ -31,17 +31,15 @@ def fresh(**options):
     return finalize_runs.fresh(io=FLOAT16, **options)
 
 
-def check(got, want, title, limits=LIMITS, floor=0.0):
+def check(got, want, case, limits=LIMITS, floor=0.0):
     for name, value in got.items():
         assert np.all(np.isfinite(value)), name
-    want = {name: value for name, value in want.items() if value is not None}
-    for comparison in metrics.check_all(got, want, limits, title=title, floor=floor):
-        print(comparison)
+    finalize_runs.check(got, want, case, limits, floor)
 
 
 def run(lib, case, input_layout="BNSD", output_layout="BNSD", gate_type=FP32, **checks):
     got = lib.call(OP, **arguments(case, input_layout, output_layout, gate_type))
-    check(head_major(got, output_layout), expected(case), case.x.case, **checks)
+    check(head_major(got, output_layout), expected(case), case, **checks)
 
 
 @pytest.mark.parametrize(("gate", "decay"), DECAYS)
@@ -87,7 +85,7 @@ def test_pairs(lib, tokens, gate):
     """k, h and dh as pairs of float16 numbers."""
     case = test_precise_finalize.with_lows(fresh(tokens=tokens, gate=gate, initial_state=True))
     got = lib.call(OP, **test_precise_finalize.arguments(case, gate_type=FP32))
-    check(head_major(got), test_precise_finalize.wanted(case), case.x.case)
+    check(head_major(got), test_precise_finalize.wanted(case), case)
 
 
 @pytest.mark.parametrize("tokens", (1, 64, 150))
@@ -125,8 +123,8 @@ def test_small_upstream_gradients_cost_no_more_than_rounding_the_results(lib, up
         case = fresh(tokens=129, gate=gate, decay=decay, initial_state=True, upstream=upstream)
         got, want = head_major(lib.call(OP, **arguments(case, gate_type=FP32))), expected(case)
         rounded = {name: got.pop(name) for name in float16_range.ROUNDED}
-        check(rounded, {name: want.pop(name) for name in rounded}, case.x.case, floor=FLOAT16.tiny)
-        check(got, want, case.x.case)
+        check(rounded, {name: want.pop(name) for name in rounded}, case, floor=FLOAT16.tiny)
+        check(got, want, case)
 
 
 def test_too_large_upstream_gradients_show(lib):

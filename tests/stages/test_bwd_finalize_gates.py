@@ -28,7 +28,7 @@ def run(lib, case, input_layout="BNSD", output_layout="BNSD", gate_type=FP32):
     got = head_major(got, output_layout)
     for name, value in got.items():
         assert np.all(np.isfinite(value)), name
-    check(got, expected(case), case.x.case)
+    check(got, expected(case), case)
 
 
 UNBOUNDED = tuple(
@@ -109,7 +109,7 @@ def test_softplus_without_dt_bias(lib):
     case = fresh(tokens=80, gate="softplus")
     got = lib.call(OP, **arguments(case, dt_bias=None))
     case.x.dt_bias[:] = 0  # gk need not belong to the gate for the stage alone
-    check(head_major(got), expected(case), case.x.case)
+    check(head_major(got), expected(case), case)
 
 
 @pytest.mark.parametrize("gate", ("safe", "softplus"))

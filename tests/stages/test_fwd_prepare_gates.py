@@ -7,14 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.stages import stage_runs
 from tests.stages import test_fwd_prepare as stage
 from tests.support import emulation, inputs, metrics, reference
 from tests.support.aclnn import BF16, AclnnError
 from tests.support.bfloat16 import round_bf16
+from tests.support.io_types import BFLOAT16
 
 UNBOUNDED = ("softplus", "activated")
 EVERY_DECAY = [(gate, decay) for gate in UNBOUNDED for decay in inputs.GATES[gate]]
 ALL_FP32 = ("g", "beta")
+MATRICES = ("aqk", "akk", "w", "u", "qg", "kg")
 
 
 def run(lib, case, **changes):
@@ -44,14 +47,9 @@ def test_decays(lib, gate, decay, keys, beta, l2norm):
 
 @pytest.mark.parametrize("gate, decay", EVERY_DECAY)
 def test_emulation_rounds_the_same_numbers(lib, gate, decay):
-    """What is left is the order of sums and, rarely, which way a number is rounded: a kernel that
-    is merely as accurate as the limits allow would be ten times as far off."""
     case = inputs.make_inputs(inputs.fresh_seed(), tokens=100, heads=3, gate=gate, decay=decay)
     got, want = run(lib, case, layout="BNSD"), emulation.fwd_prepare(case)
-    for name in ("aqk", "akk", "w", "u", "qg", "kg"):
-        error = metrics.relative_l2(got.f32(name), want[name])
-        print(f"{name} {error:.1e}")
-        assert error < 4e-4, name
+    stage_runs.assert_rounded_alike(got, want, MATRICES, BFLOAT16, 2e-4)
 
 
 @pytest.mark.parametrize("gate", UNBOUNDED)
@@ -62,9 +60,8 @@ def test_nats(lib, gate, decay):
     )
     got = run(lib, case)
     stage.check(got, stage.expected(case), title=case.case)
-    log2 = run(lib, case, use_exp2=True)
-    for name in ("aqk", "akk", "w", "u", "qg", "kg"):
-        assert metrics.relative_l2(got.f32(name), log2.f32(name)) < 4e-4, name
+    log2 = {name: value.astype(np.float32) for name, value in run(lib, case, use_exp2=True).items()}
+    stage_runs.assert_rounded_alike(got, log2, MATRICES, BFLOAT16, 4e-4)
 
 
 @pytest.mark.parametrize("gate, decay", (("softplus", "mixed"), ("activated", "steps")))
@@ -130,12 +127,14 @@ def test_safe_gate_says_nothing_about_a_gate_that_comes_activated(lib):
 
 
 def test_a_gate_that_grows(lib):
-    """Not refused: right as long as exp of the sums over a chunk is finite."""
+    """Not refused: right as long as exp of the sums over a chunk is finite. The rounding of
+    operands grows as well (150 draws: 0.5 % of Akk and u at most, in the emulation too)."""
     case = inputs.make_inputs(inputs.fresh_seed(), tokens=100, gate="activated", beta="unit")
     case.g = np.random.default_rng(3).uniform(-0.2, 0.4, case.g.shape).astype(np.float32)
-    got, want = run(lib, case), stage.expected(case)
+    got, want = run(lib, case, layout="BNSD"), stage.expected(case)
     assert want["gk"].max() > 5
-    stage.check(got, want, title=case.case)
+    stage.check(got, want, {**stage.LIMITS, "akk": 1e-2, "u": 1e-2}, case.case)
+    stage_runs.assert_rounded_alike(got, emulation.fwd_prepare(case), MATRICES, BFLOAT16, 4e-4)
 
 
 @pytest.mark.parametrize("fall", inputs.HARD_FALLS)

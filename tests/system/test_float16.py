@@ -10,7 +10,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 
-from tests.support import chain, inputs, metrics, options
+from tests.support import chain, inputs, metrics, options, sizes
 from tests.support.io_types import FLOAT16
 from tests.support.metrics import same_bits
 
@@ -30,7 +30,9 @@ def check(x, layout="BSND", **overrides):
     if "decay=extreme" in x.case:
         allowed.update(da_log=options.FORGOTTEN, ddt_bias=options.FORGOTTEN)
     floors = options.floors(chain.tensors(x, layout))
-    metrics.check_all(got, want, allowed, x.upstream_norm(), x.case, floors)
+    metrics.check_all(
+        got, want, allowed, x.upstream_norm(), x.case, floors, lambda: sizes.of(x, want)
+    )
 
 
 @pytest.mark.parametrize(("gate", "decay"), CASES)

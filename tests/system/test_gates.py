@@ -6,7 +6,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 
-from tests.support import chain, inputs, metrics, options
+from tests.support import chain, inputs, metrics, sizes
 
 UNBOUNDED = tuple(
     (gate, decay) for gate in ("softplus", "activated") for decay in inputs.GATES[gate]
@@ -20,13 +20,10 @@ def check(x, layout="BSND", truth=None, **overrides):
             assert value is None, name
         else:
             assert np.all(np.isfinite(value)), name
-    allowed = metrics.limits()
-    if truth is not None and want["da_log"] is not None:
-        # One number a head, of terms that may nearly cancel: judged on their scale.
-        allowed["da_log"] *= max(
-            1.0, options.summed_size(truth, want) / metrics.norm(want["da_log"])
-        )
-    metrics.check_all(got, want, allowed, x.upstream_norm(), x.case)
+    x = truth or x
+    metrics.check_all(
+        got, want, metrics.limits(), x.upstream_norm(), x.case, sizes=lambda: sizes.of(x, want)
+    )
 
 
 @pytest.mark.parametrize(("gate", "decay"), UNBOUNDED)
