@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from tests.support import inputs, metrics
+from tests.support import inputs, metrics, sizes
 from tests.support.bfloat16 import bf16_bits, bf16_from_bits, round_bf16, split_bf16, to_bf16
 from tests.support.io_types import BFLOAT16, FLOAT16, IO_TYPES
 
@@ -81,6 +81,44 @@ def test_check_all_reports_the_tensor_over_its_limit():
         metrics.check_all({"dq": np.ones(4), "dk": 1.02 * np.ones(4)}, want, metrics.limits())
     with pytest.raises(AssertionError, match="got None"):
         metrics.check_all({"dq": None, "dk": np.ones(4)}, want, metrics.limits())
+
+
+@pytest.mark.parametrize("gate", inputs.GATES)
+@pytest.mark.parametrize("beta", inputs.BETAS)
+def test_terms_sum_to_their_gradients(gate, beta):
+    """Grouped heads, two sequences: of a single number that is one term, the size is itself."""
+    x = inputs.make_inputs(
+        4, tokens=70, heads=4, key_heads=2, gate=gate, beta=beta, initial_state=True,
+        cu_seqlens=(0, 5, 70),
+    )  # fmt: skip
+    want = x.results()
+    if want["da_log"] is None:
+        assert sizes.da_log(x, want["dg"]) == 0
+    else:
+        terms = sizes.da_log_terms(x, want["dg"])
+        assert np.allclose(terms.sum((0, 2, 3)), want["da_log"], rtol=1e-9)
+        assert sizes.da_log(x, want["dg"]) == metrics.norm(terms)
+    terms = sizes.dbeta_terms(x, want["dv"])
+    assert np.allclose(terms.sum(3), want["dbeta"], rtol=1e-9)
+    assert sizes.of(x, want)["dbeta"] == metrics.norm(terms)
+
+
+def test_a_size_counts_where_the_sum_is_smaller():
+    want, got = {"da_log": np.array([1e-3])}, {"da_log": np.array([2e-3])}
+    asked = []
+
+    def terms():
+        asked.append(1)
+        return {"da_log": 1.0}
+
+    (c,) = metrics.compare_all(got, want, {"da_log": 0.04}, sizes=terms)
+    assert c.passed and abs(c.value - 1e-3) < 1e-12 and asked == [1]
+    (c,) = metrics.compare_all(got, want, {"da_log": 5e-4}, sizes={"da_log": 1.0})
+    assert not c.passed
+    (c,) = metrics.compare_all({"da_log": 2 * got["da_log"]}, want, {"da_log": 4.0}, sizes=terms)
+    assert c.passed and abs(c.value - 3) < 1e-12 and asked == [1]  # not asked where all is well
+    (c,) = metrics.compare_all(got, want, {"da_log": 0.04}, sizes={"da_log": 1e-4})
+    assert abs(c.value - 1) < 1e-12  # a sum that is larger than that is judged on itself
 
 
 def test_faded_dh0_is_judged_on_the_upstream_scale():
