@@ -152,7 +152,9 @@ def summary(both):
 @STAGES
 @pytest.mark.parametrize("layout", table.LAYOUTS)
 def test_against_float64(lib, stage, layout):
-    check(lib, fresh(), stage, layout, LIMITS[stage.name])
+    """Under decays of one kind the slowest channel of all heads would be most of a summary's M."""
+    decay = "mixed" if stage.name.startswith("pre_process") else "medium"
+    check(lib, fresh(decay=decay), stage, layout, LIMITS[stage.name])
 
 
 @pytest.mark.parametrize(

@@ -359,11 +359,13 @@ def final_state_only(seed, tokens=65, decay="strong", **overrides):
 HARD_FALLS = (-200.0, -1e4, -3e38, -np.inf)
 
 
-def hard_falls(seed, gate, fall, tokens=200, weak=0.1, loss="both"):
+def hard_falls(seed, gate, fall, tokens=200, heads=2, weak=0.1, loss="both"):
     """Decays up to `weak` nats, and here and there a token that decays by `fall`. float64 sums
     nothing below -700 beside the rest, where nothing is left anyway: a truth is the case with that
     fall."""
-    x = make_inputs(seed, tokens=tokens, gate=gate, decay="mixed", beta="unit", loss=loss)
+    x = make_inputs(
+        seed, tokens=tokens, heads=heads, gate=gate, decay="mixed", beta="unit", loss=loss
+    )
     rng = np.random.default_rng(seed)
     falls = rng.random(x.g.shape) < 0.02
     falls[:, :, [3, 70]] = True  # in every channel

@@ -63,6 +63,17 @@ def relative_l2(got, want, floor=0.0, size=0.0):
     return error / scale
 
 
+def apart(got, want, io, floor=0.0):
+    """Of two roundings of nearly the same numbers: the share that a rounding step of io tells apart
+    (their own, or an operand's), and relative_l2 of all else. A single step may be all of
+    relative_l2 where one number is most of a norm."""
+    got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
+    off = np.abs(got - want)
+    stepped = (off > 0) & (off <= 4 * io.epsilon * np.abs(want))
+    share = np.count_nonzero(stepped) / max(1, np.count_nonzero(want))
+    return share, relative_l2(np.where(stepped, want, got), want, floor)
+
+
 @dataclass
 class Comparison:
     """One tensor's verdict: `value` is what was measured, `limit` what it may be."""

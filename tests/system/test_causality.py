@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.support import chain, inputs, metrics, options, reference
+from tests.support import chain, inputs, metrics, options, reference, sizes
 
 GATES = (
     ("safe", "weak"),
@@ -105,10 +105,21 @@ def test_outputs_with_other_options(name):
 
 # The backward of a bounded gate takes gk of a row in the middle of a row block off both factors of
 # its pairs. Where a token in the block may change that row, gradients before it differ by roundings
-# of its factors. Over 300 cases: dg, in float32, by up to 3e-6, da_log by 8e-6, and a number of dq
-# or dk here and there by its last bit, 2e-5 of all at most; of a single row that can be 5e-4.
+# of its factors. Over 500 cases: dg, in float32, by up to 4e-6, da_log by 8e-6 of its terms, and of
+# dq and dk up to 0.13 % of the numbers by a rounding step.
 ROW_BLOCK = 16
-ROUNDINGS = {"dq": 1e-3, "dk": 1e-3, "dg": 1e-4, "da_log": 1e-4, "ddt_bias": 1e-4}
+ROUNDINGS = {"dq": 1e-4, "dk": 1e-4, "dg": 1e-4, "da_log": 1e-4, "ddt_bias": 1e-4}
+STEPPED = 0.01
+
+
+def same_but_for_factors(grad, now, before, x, dg):
+    if grad in ("dq", "dk"):
+        share, rest = metrics.apart(now, before, x.io)
+    else:
+        size = sizes.da_log(x, dg) if grad == "da_log" else 0.0
+        share, rest = 0.0, metrics.relative_l2(now, before, size=size)
+    print(f"{grad} {share:.1e} {rest:.1e}")
+    return share <= STEPPED and rest <= ROUNDINGS[grad]
 
 
 @pytest.mark.parametrize("name", SETUPS)
@@ -136,4 +147,4 @@ def test_gradients_that_no_loss_behind_reaches(name):
             if exact or grad not in ROUNDINGS:
                 assert np.array_equal(before, now), (grad, where)
             else:
-                assert metrics.relative_l2(now, before) <= ROUNDINGS[grad], (grad, where)
+                assert same_but_for_factors(grad, now, before, part, want["dg"]), (grad, where)
