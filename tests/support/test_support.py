@@ -74,6 +74,23 @@ def test_relative_l2_sees_what_is_wrong():
         metrics.relative_l2(want[:50], want)
 
 
+def test_rounding_steps_count_apart_from_errors():
+    want = np.random.default_rng(5).standard_normal(1000)
+    want[0] = 1e3  # most of the norm
+    rounded = round_bf16(want).astype(np.float64)
+    step = rounded.copy()
+    step[0] *= 1 + BFLOAT16.epsilon
+    assert metrics.relative_l2(step, rounded) > 3e-3
+    assert metrics.apart(step, rounded, BFLOAT16) == (0.001, 0.0)
+    share, rest = metrics.apart(rounded, want, BFLOAT16)
+    assert share > 0.95 and rest < 1e-4  # numbers that are merely right
+    step[1] += 1.0
+    share, rest = metrics.apart(step, rounded, BFLOAT16)
+    assert share == 0.001 and rest > 9e-4
+    step[2] = np.nan
+    assert metrics.apart(step, rounded, BFLOAT16)[1] == np.inf
+
+
 def test_check_all_reports_the_tensor_over_its_limit():
     want = {"dq": np.ones(4), "dk": np.ones(4), "da_log": None}
     metrics.check_all({"dq": np.ones(4), "dk": np.ones(4), "da_log": None}, want, metrics.limits())

@@ -21,12 +21,11 @@ LIMIT = 0.015  # of every gradient; measured: 0.7 % on the worst seeds, dbeta an
 SEARCHES = list(inputs.SEARCHES)
 
 
-def errors(seed, tokens=65, run=None, on_sizes=False, **overrides):
+def errors(seed, tokens=65, on_sizes=False, precise_relay=True):
     """Relative L2 of every output and gradient that there is; da_log and dbeta `on_sizes`: on the
     scale of the terms that they sum."""
     x = inputs.final_state_only(seed, tokens)
-    overrides = {"precise_relay": True, **overrides} if run is None else {}
-    got, want = (run or chain.results)(x, **overrides), x.results()
+    got, want = chain.results(x, precise_relay=precise_relay), x.results()
     own = sizes.of(x, want) if on_sizes else {}
     return {
         name: metrics.relative_l2(got[name], value, size=own.get(name, 0.0))
