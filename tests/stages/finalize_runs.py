@@ -101,10 +101,14 @@ def head_major(got, layout="BNSD"):
     return out
 
 
+def own_sizes(case, want):
+    """da_log, one number a head, is judged on the scale of the terms that it sums."""
+    return {"da_log": sizes.da_log(case.x, want["dg"])} if "dg" in want else {}
+
+
 def check(got, want, case, limits=LIMITS, floor=0.0):
-    """da_log, one number a head, on the scale of the terms that it sums."""
-    size = {"da_log": sizes.da_log(case.x, want["dg"])} if "dg" in want else {}
-    for comparison in metrics.check_all(got, want, limits, None, case.x.case, floor, size):
+    own = own_sizes(case, want)
+    for comparison in metrics.check_all(got, want, limits, None, case.x.case, floor, own):
         print(comparison)
 
 

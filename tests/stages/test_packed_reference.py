@@ -18,7 +18,7 @@ from tests.stages import (
     test_pre_process_bwd,
     test_pre_process_fwd,
 )
-from tests.support import inputs, reference, sizes, stage_calls
+from tests.support import inputs, reference, stage_calls
 from tests.support.io_types import FLOAT16
 from tests.support.metrics import check_all
 
@@ -140,7 +140,7 @@ def check(lib, case, stage, layout, limits):
     if "summary" in got:
         got = summary(got["summary"])
     want = expected(case, stage)
-    own = {"da_log": sizes.da_log(case.x, want["dg"])} if "da_log" in want else {}
+    own = finalize_runs.own_sizes(case, want)
     for comparison in check_all(got, want, limits, title=case.x.case, sizes=own):
         print(comparison)
 
